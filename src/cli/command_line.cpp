@@ -221,6 +221,21 @@ void add_tokenize(CLI::App& app, command& chosen) {
   sub->add_flag("--ids", into.ids, "Read ids from stdin and write bytes");
 }
 
+void add_grammar(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<grammar_command>(app, chosen, "grammar",
+                                                  "Check a grammar for constrained decoding, and texts against it");
+  auto& into = *made;
+  auto* source = sub->add_option_group("grammar", "The grammar");
+  source->add_option("--schema", into.schema, "File with a JSON Schema");
+  source->add_option("--regex", into.regex, "Regular expression for the whole text");
+  source->add_option("--gbnf", into.gbnf, "File with rules in the GBNF syntax of llama.cpp");
+  source->add_option("--choice", into.choices, "Text that is allowed; may be repeated");
+  source->require_option(1);
+  sub->add_option("--instance", into.instances, "File with a text to check; may be repeated");
+  add_vocabulary(*sub, into.vocab, "here");
+  sub->add_flag("--json", into.json, "Print JSON");
+}
+
 void add_inspect(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print the contents of a checkpoint");
   auto& into = *made;
@@ -433,6 +448,7 @@ void add_program(CLI::App& app, command& chosen) {
   add_logits(app, chosen);
   add_score(app, chosen);
   add_tokenize(app, chosen);
+  add_grammar(app, chosen);
   add_inspect(app, chosen);
   add_keys(app, chosen);
   add_state(app, chosen);

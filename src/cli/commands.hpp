@@ -63,6 +63,16 @@ struct tokenize_command {
   bool ids = false;  ///< read ids from stdin and write bytes
 };
 
+/// A grammar for constrained decoding: exactly one of schema, regex, gbnf and choices is given.
+struct grammar_command {
+  std::filesystem::path schema, gbnf;
+  std::string regex;
+  std::vector<std::string> choices;
+  std::vector<std::filesystem::path> instances;
+  std::string vocab;
+  bool json = false;
+};
+
 struct inspect_command {
   std::filesystem::path path;
   std::string vocab;
@@ -113,8 +123,8 @@ struct manual_command {
 };
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             score_command, tokenize_command, inspect_command, keys_command, state_command,
-                             bench_engine_command, bench_serve_command, manual_command>;
+                             score_command, tokenize_command, grammar_command, inspect_command, keys_command,
+                             state_command, bench_engine_command, bench_serve_command, manual_command>;
 
 /// Continues a prompt; streams text (or ids) to stdout.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -124,6 +134,8 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 [[nodiscard]] result<void> score(const score_command& what);
 /// Converts text on stdin to one line of comma-separated ids, or ids to bytes.
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
+/// Compiles a grammar; prints whether it accepts each instance, and the time to compile it and to compute its masks.
+[[nodiscard]] result<void> check_grammar(const grammar_command& what);
 /// Prints the contents of a checkpoint.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
 /// Manages the sessions in a state directory, through the server if one has it open. Errors: conflict if the server

@@ -43,6 +43,7 @@ struct runner {
   int operator()(const logits_command& what) const { return done(logits(what)); }
   int operator()(const score_command& what) const { return done(score(what)); }
   int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
+  int operator()(const grammar_command& what) const { return done(check_grammar(what)); }
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
   int operator()(const keys_command& what) const { return done(keys(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }

@@ -1,0 +1,298 @@
+#include "grammar/automata/dfa.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <unordered_map>
+
+namespace skein::grammar {
+namespace {
+
+/// Marks the boundaries of byte ranges; bytes between two boundaries form a class.
+class byte_classes {
+ public:
+  void add(unsigned low, unsigned high) {
+    cut_.set(low);
+    cut_.set(high + 1);
+  }
+  void write(dfa& into) const {
+    std::uint8_t at = 0;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      if (byte > 0 && cut_.test(byte)) ++at;
+      into.class_of[byte] = at;
+    }
+    into.classes = at + 1u;
+  }
+
+ private:
+  std::bitset<257> cut_;
+};
+
+std::array<unsigned char, 256> first_bytes(const dfa& of) {
+  std::array<unsigned char, 256> first{};
+  for (unsigned byte = 256; byte-- > 0;) first[of.class_of[byte]] = static_cast<unsigned char>(byte);
+  return first;
+}
+
+struct vector_hash {
+  std::size_t operator()(const std::vector<std::uint32_t>& key) const {
+    std::uint64_t h = 0x9e3779b97f4a7c15u + key.size();
+    for (const auto x : key) h = (h ^ x) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    return static_cast<std::size_t>(h);
+  }
+};
+
+class subset_construction {
+ public:
+  subset_construction(const nfa& from, budget& work) : code_(from.code()), work_(work), seen_(from.size(), 0) {
+    byte_classes classes;
+    for (const auto& i : code_)
+      if (i.what == nfa::op::byte) classes.add(i.low, i.high);
+    classes.write(made_);
+    for (const auto& i : code_)
+      if (i.what == nfa::op::match_any) all_labels_ |= i.other;
+    for (const auto& i : code_)
+      if (i.what == nfa::op::match) all_labels_ |= i.other;
+  }
+
+  result<dfa> run(std::uint32_t start) {
+    const auto first = first_bytes(made_);
+    made_.accepting.push_back(0);
+    made_.next.resize(made_.classes, dfa::dead);
+    sets_.push_back(nullptr);
+    begin_closure();
+    close(start, true, false);
+    made_.start = intern(true);
+    for (std::uint32_t state = 1; state < sets_.size(); ++state) {
+      const auto& set = *sets_[state];
+      if (!work_.spend(set.size() * made_.classes + made_.classes)) return too_much_work(work_);
+      if (sets_.size() > work_.of().dfa_states_max)
+        return too_much("states of an automaton", work_.of().dfa_states_max);
+      for (std::uint32_t c = 0; c < made_.classes; ++c) {
+        begin_closure();
+        for (const auto at : set) {
+          const auto& i = code_[at];
+          if (i.what == nfa::op::match_any) keep(at);
+          if (i.what == nfa::op::byte && i.low <= first[c] && first[c] <= i.high) close(i.out, false, false);
+        }
+        made_.next[std::size_t{state} * made_.classes + c] = intern(false);
+      }
+    }
+    made_.finish();
+    return std::move(made_);
+  }
+
+ private:
+  void begin_closure() {
+    ++round_;
+    current_.clear();
+  }
+  void keep(std::uint32_t at) {
+    if (seen_[at] == round_) return;
+    seen_[at] = round_;
+    current_.push_back(at);
+  }
+  /// Adds what can be reached from `at` without a byte. `at_end` also passes text_end.
+  void close(std::uint32_t at, bool at_begin, bool at_end) {
+    pending_.push_back(at);
+    while (!pending_.empty()) {
+      const auto here = pending_.back();
+      pending_.pop_back();
+      if (here == nfa::none || seen_[here] == round_) continue;
+      seen_[here] = round_;
+      const auto& i = code_[here];
+      switch (i.what) {
+        case nfa::op::jump: pending_.push_back(i.out); break;
+        case nfa::op::split:
+          pending_.push_back(i.other);
+          pending_.push_back(i.out);
+          break;
+        case nfa::op::text_begin:
+          if (at_begin) pending_.push_back(i.out);
+          break;
+        case nfa::op::text_end:
+          if (at_end) pending_.push_back(i.out);
+          current_.push_back(here);
+          break;
+        case nfa::op::call:  // not in a pattern
+        case nfa::op::fail: break;
+        case nfa::op::byte:
+        case nfa::op::match:
+        case nfa::op::match_any: current_.push_back(here); break;
+      }
+    }
+  }
+
+  /// The state of the current set. The set of a text that is accepted whatever follows needs nothing else.
+  std::uint32_t intern(bool at_begin) {
+    if (current_.empty()) return dfa::dead;
+    for (const auto at : current_)
+      if (code_[at].what == nfa::op::match_any && code_[at].other == all_labels_) {
+        current_ = {at};
+        break;
+      }
+    std::ranges::sort(current_);
+    const auto [place, is_new] = index_.try_emplace(current_, static_cast<std::uint32_t>(sets_.size()));
+    if (!is_new) return place->second;
+    sets_.push_back(&place->first);
+    made_.next.resize(made_.next.size() + made_.classes, dfa::dead);
+    made_.accepting.push_back(label_of(place->first, at_begin));
+    return place->second;
+  }
+
+  std::uint32_t label_of(const std::vector<std::uint32_t>& set, bool at_begin) {
+    std::uint32_t label = 0;
+    bool ends = false;
+    for (const auto at : set) {
+      ends = ends || code_[at].what == nfa::op::text_end;
+      if (code_[at].what == nfa::op::match || code_[at].what == nfa::op::match_any) label |= code_[at].other;
+    }
+    if (!ends) return label;
+    begin_closure();
+    for (const auto at : set)
+      if (code_[at].what == nfa::op::text_end) close(code_[at].out, at_begin, true);
+    for (const auto at : current_)
+      if (code_[at].what == nfa::op::match || code_[at].what == nfa::op::match_any) label |= code_[at].other;
+    return label;
+  }
+
+  const std::vector<nfa::instruction>& code_;
+  budget& work_;
+  dfa made_;
+  std::uint32_t all_labels_ = 0;
+  std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, vector_hash> index_;
+  std::vector<const std::vector<std::uint32_t>*> sets_;
+  std::vector<std::uint32_t> seen_;
+  std::vector<std::uint32_t> current_, pending_;
+  std::uint32_t round_ = 0;
+};
+
+}  // namespace
+
+std::uint32_t dfa::match(std::string_view text) const {
+  std::uint32_t state = start;
+  for (const char c : text) state = step(state, static_cast<unsigned char>(c));
+  return accepting[state];
+}
+
+void dfa::finish() {
+  const std::size_t count = states();
+  // Edges in reverse, as a list per target in one array.
+  std::vector<std::uint32_t> begin(count + 1, 0);
+  for (const auto to : next) ++begin[to];
+  for (std::size_t i = 0, sum = 0; i <= count; ++i) {
+    const auto here = begin[i];
+    begin[i] = static_cast<std::uint32_t>(sum);
+    sum += here;
+  }
+  std::vector<std::uint32_t> from(next.size());
+  auto fill = begin;
+  for (std::size_t i = 0; i < next.size(); ++i) from[fill[next[i]]++] = static_cast<std::uint32_t>(i / classes);
+
+  const auto reach_back = [&](std::vector<bool>& marked) {
+    std::vector<std::uint32_t> pending;
+    for (std::uint32_t s = 0; s < count; ++s)
+      if (marked[s]) pending.push_back(s);
+    while (!pending.empty()) {
+      const auto s = pending.back();
+      pending.pop_back();
+      for (auto i = begin[s]; i < begin[s + 1]; ++i)
+        if (!marked[from[i]]) {
+          marked[from[i]] = true;
+          pending.push_back(from[i]);
+        }
+    }
+  };
+  std::vector<bool> live(count, false);
+  for (std::size_t s = 1; s < count; ++s) live[s] = accepting[s] != 0;
+  reach_back(live);
+  live[dead] = false;
+  // Edges into states that just became dead count as edges into the dead one.
+  std::vector<bool> closed(count, false);
+  for (std::size_t s = 0; s < count; ++s) closed[s] = !live[s];
+  reach_back(closed);
+  for (auto& to : next)
+    if (!live[to]) to = dead;
+  for (std::size_t c = 0; c < classes; ++c) next[c] = dead;
+  if (!live[start]) start = dead;
+  open.assign(count, false);
+  for (std::size_t s = 0; s < count; ++s) open[s] = !closed[s];
+}
+
+result<dfa> determinise(const nfa& from, budget& work) {
+  if (!work.spend(from.size() + 256)) return too_much_work(work);
+  return subset_construction(from, work).run(from.start);
+}
+
+result<dfa> combine(const dfa& a, const dfa& b, combination how, budget& work, std::uint32_t extra) {
+  dfa made;
+  std::array<std::uint8_t, 256> pair_class{};
+  std::unordered_map<unsigned, std::uint8_t> pairs;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const unsigned key = a.class_of[byte] * 256u + b.class_of[byte];
+    pair_class[byte] = pairs.try_emplace(key, static_cast<std::uint8_t>(pairs.size())).first->second;
+  }
+  made.class_of = pair_class;
+  made.classes = static_cast<std::uint32_t>(pairs.size());
+  const auto first = first_bytes(made);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> index;
+  std::vector<std::uint64_t> states{0};
+  made.accepting.push_back(0);
+  made.next.resize(made.classes, dfa::dead);
+  const auto intern = [&](std::uint32_t x, std::uint32_t y) -> std::uint32_t {
+    if (x == dfa::dead && (y == dfa::dead || how != combination::either)) return dfa::dead;
+    if (how == combination::both && y == dfa::dead) return dfa::dead;
+    const std::uint64_t key = (std::uint64_t{x} << 32) | y;
+    const auto [place, is_new] = index.try_emplace(key, static_cast<std::uint32_t>(states.size()));
+    if (is_new) {
+      states.push_back(key);
+      made.next.resize(made.next.size() + made.classes, dfa::dead);
+      const auto p = a.accepting[x], q = b.accepting[y];
+      std::uint32_t label = 0;
+      switch (how) {
+        case combination::both: label = q != 0 ? p : 0; break;
+        case combination::either: label = p | q; break;
+        case combination::first_only: label = q == 0 ? p : 0; break;
+        case combination::labels: label = p != 0 && q != 0 ? p | extra : p; break;
+      }
+      made.accepting.push_back(label);
+    }
+    return place->second;
+  };
+  made.start = intern(a.start, b.start);
+  for (std::uint32_t state = 1; state < states.size(); ++state) {
+    if (!work.spend(made.classes * 2)) return too_much_work(work);
+    if (states.size() > work.of().dfa_states_max) return too_much("states of an automaton", work.of().dfa_states_max);
+    const auto x = static_cast<std::uint32_t>(states[state] >> 32), y = static_cast<std::uint32_t>(states[state]);
+    for (std::uint32_t c = 0; c < made.classes; ++c) {
+      const auto to = intern(a.step(x, first[c]), b.step(y, first[c]));
+      made.next[std::size_t{state} * made.classes + c] = to;
+    }
+  }
+  made.finish();
+  return made;
+}
+
+const dfa& any_text() {
+  static const dfa made = [] {
+    limits of;
+    budget work(of);
+    nfa all;
+    all.accept(all.star(all.codes(any_set())));
+    return determinise(all, work).value();
+  }();
+  return made;
+}
+
+result<dfa> complement(const dfa& a, budget& work) { return combine(any_text(), a, combination::first_only, work); }
+
+result<dfa> literals(const std::vector<std::string_view>& texts, budget& work) {
+  nfa all;
+  std::vector<nfa::fragment> parts;
+  for (const auto text : texts) parts.push_back(all.text(text));
+  if (parts.empty()) parts.push_back(all.never());
+  all.accept(all.either(parts));
+  return determinise(all, work);
+}
+
+}  // namespace skein::grammar

@@ -1,0 +1,176 @@
+#include "grammar/automata/nfa.hpp"
+
+namespace skein::grammar {
+
+std::uint32_t nfa::push(instruction made) {
+  code_.push_back(made);
+  return static_cast<std::uint32_t>(code_.size() - 1);
+}
+
+nfa::fragment nfa::empty() {
+  const auto at = push({});
+  return {at, at, at};
+}
+
+nfa::fragment nfa::never() {
+  const auto at = push({.what = op::fail});
+  return {at, at, push({})};
+}
+
+nfa::fragment nfa::assertion(op which) {
+  const auto at = push({.what = which});
+  code_[at].out = push({});
+  return {at, at, at + 1};
+}
+
+nfa::fragment nfa::bytes(unsigned char low, unsigned char high) {
+  const auto at = push({.what = op::byte, .low = low, .high = high});
+  code_[at].out = push({});
+  return {at, at, at + 1};
+}
+
+nfa::fragment nfa::text(std::string_view literal) {
+  const auto first = static_cast<std::uint32_t>(code_.size());
+  for (const char c : literal) {
+    const auto byte = static_cast<unsigned char>(c);
+    const auto at = push({.what = op::byte, .low = byte, .high = byte});
+    code_[at].out = at + 1;
+  }
+  return {first, first, push({})};
+}
+
+nfa::fragment nfa::call(std::uint32_t rule) {
+  const auto at = push({.what = op::call, .other = rule});
+  code_[at].out = push({});
+  return {at, at, at + 1};
+}
+
+nfa::fragment nfa::codes(const code_set& set) {
+  const auto sequences = utf8_sequences(set);
+  if (sequences.empty()) return never();
+  const auto first = static_cast<std::uint32_t>(code_.size());
+  std::vector<std::uint32_t> ends;
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    if (i + 1 < sequences.size()) {
+      const auto split = push({.what = op::split});
+      code_[split].out = split + 1;
+      code_[split].other = split + 1 + static_cast<std::uint32_t>(sequences[i].length);
+    }
+    for (int k = 0; k < sequences[i].length; ++k) {
+      const auto at = push({.what = op::byte, .low = sequences[i].part[k].first, .high = sequences[i].part[k].last});
+      code_[at].out = at + 1;
+    }
+    ends.push_back(static_cast<std::uint32_t>(code_.size() - 1));
+  }
+  const auto exit = push({});
+  for (const auto end : ends) code_[end].out = exit;
+  return {first, first, exit};
+}
+
+nfa::fragment nfa::concat(const fragment& a, const fragment& b) {
+  code_[a.exit].out = b.entry;
+  return {a.first, a.entry, b.exit};
+}
+
+nfa::fragment nfa::either(std::span<const fragment> choices) {
+  if (choices.size() == 1) return choices.front();
+  std::uint32_t entry = choices.back().entry;
+  for (std::size_t i = choices.size() - 1; i-- > 0;)
+    entry = push({.what = op::split, .out = choices[i].entry, .other = entry});
+  const auto exit = push({});
+  for (const auto& choice : choices) code_[choice.exit].out = exit;
+  return {choices.front().first, entry, exit};
+}
+
+nfa::fragment nfa::optional(const fragment& a) {
+  const auto split = push({.what = op::split, .out = a.entry});
+  const auto exit = push({});
+  code_[split].other = exit;
+  code_[a.exit].out = exit;
+  return {a.first, split, exit};
+}
+
+nfa::fragment nfa::star(const fragment& a) {
+  const auto split = push({.what = op::split, .out = a.entry});
+  const auto exit = push({});
+  code_[split].other = exit;
+  code_[a.exit].out = split;
+  return {a.first, split, exit};
+}
+
+nfa::fragment nfa::plus(const fragment& a) {
+  const auto split = push({.what = op::split, .out = a.entry});
+  const auto exit = push({});
+  code_[split].other = exit;
+  code_[a.exit].out = split;
+  return {a.first, a.entry, exit};
+}
+
+nfa::fragment nfa::copy(const fragment& a) {
+  const auto begin = static_cast<std::uint32_t>(code_.size());
+  const std::uint32_t shift = begin - a.first;
+  for (std::uint32_t i = a.first; i <= a.exit; ++i) {
+    instruction made = code_[i];
+    if (made.out != none) made.out += shift;
+    if (made.other != none && made.what == op::split) made.other += shift;
+    code_.push_back(made);
+  }
+  return {begin, a.entry + shift, a.exit + shift};
+}
+
+nfa::fragment nfa::repeat(const fragment& a, std::uint32_t least, std::uint32_t most, std::size_t instructions_max,
+                          bool& fits) {
+  fits = true;
+  if (most == none && least == 0) return star(a);
+  if (most == none && least == 1) return plus(a);
+  if (least == 0 && most == 1) return optional(a);
+  if (most == 0) {  // the fragment stays in the code, unreachable
+    const auto at = push({});
+    return {a.first, at, at};
+  }
+  const std::uint64_t copies = most == none ? std::uint64_t{least} + 1 : most;
+  if (copies * (a.exit - a.first + 3) + code_.size() > instructions_max) {
+    fits = false;
+    return a;
+  }
+  // All copies are made first: gluing them would change the original.
+  std::vector<fragment> parts{a};
+  for (std::uint64_t i = 1; i < copies; ++i) parts.push_back(copy(a));
+  const auto exit = push({});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    if (i >= least && !(most == none && last)) {  // this copy and all after it may be left out
+      const auto split = push({.what = op::split, .out = parts[i].entry, .other = exit});
+      parts[i].entry = split;
+    }
+    if (most == none && last) {  // the last one is a star
+      const auto split = push({.what = op::split, .out = parts[i].entry, .other = exit});
+      code_[parts[i].exit].out = split;
+      parts[i].entry = split;
+    }
+  }
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) code_[parts[i].exit].out = parts[i + 1].entry;
+  if (most != none) code_[parts.back().exit].out = exit;
+  // The exit has to be the last instruction, so that later copies cover all of it.
+  const auto end = push({});
+  code_[exit].out = end;
+  return {a.first, parts.front().entry, end};
+}
+
+void nfa::add_start(std::uint32_t entry) {
+  start = start == none ? entry : push({.what = op::split, .out = start, .other = entry});
+}
+
+void nfa::accept(const fragment& a, std::uint32_t label) {
+  code_[a.exit].out = push({.what = op::match, .other = label});
+  add_start(a.entry);
+}
+
+void nfa::accept_anywhere(const fragment& a, std::uint32_t label) {
+  code_[a.exit].out = push({.what = op::match_any, .other = label});
+  const auto skip = push({.what = op::byte, .low = 0, .high = 255});
+  code_[skip].out = push({.what = op::split, .out = a.entry, .other = skip});
+  add_start(code_[skip].out);
+}
+
+}  // namespace skein::grammar

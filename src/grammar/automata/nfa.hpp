@@ -1,0 +1,76 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "grammar/automata/code_set.hpp"
+
+namespace skein::grammar {
+
+/// A nondeterministic automaton over bytes, as a list of instructions. Fragments are built one after the other, so each
+/// covers a contiguous range, which `copy` can repeat.
+class nfa {
+ public:
+  enum class op : std::uint8_t {
+    jump,        ///< to `out`
+    split,       ///< to `out` and to `other`
+    byte,        ///< consumes a byte low .. high, then to `out`
+    text_begin,  ///< to `out`, at the beginning of the text only
+    text_end,    ///< to `out`, at the end of the text only
+    fail,        ///< no way on
+    call,        ///< in a grammar of rules: the rule `other`, then to `out`
+    match,       ///< accepts at the end of the text; `other` is the label
+    match_any,   ///< accepts, whatever follows; `other` is the label
+  };
+  struct instruction {
+    op what = op::jump;
+    unsigned char low = 0, high = 0;
+    std::uint32_t out = none, other = none;
+  };
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// Instructions first .. exit; `exit` is a jump without a target yet.
+  struct fragment {
+    std::uint32_t first = 0, entry = 0, exit = 0;
+  };
+
+  fragment empty();
+  fragment never();
+  fragment assertion(op which);
+  fragment bytes(unsigned char low, unsigned char high);
+  fragment text(std::string_view literal);
+  fragment call(std::uint32_t rule);
+  /// `set` must be normalised.
+  fragment codes(const code_set& set);
+  /// The arguments must have been built in this order, directly one after the other.
+  fragment concat(const fragment& a, const fragment& b);
+  fragment either(std::span<const fragment> choices);
+  /// Zero or one; zero or more; one or more.
+  fragment optional(const fragment& a);
+  fragment star(const fragment& a);
+  fragment plus(const fragment& a);
+  /// `least` to `most` times; most = none: without a limit. `a` must be the last fragment built. False in `fits` if
+  /// there would be more than `instructions_max`.
+  fragment repeat(const fragment& a, std::uint32_t least, std::uint32_t most, std::size_t instructions_max, bool& fits);
+
+  /// The same without making it the start.
+  void end_in_match(const fragment& a) { code_[a.exit].out = push({.what = op::match, .other = 1}); }
+  /// Ends `a` in a match. Labels are sets of bits; the automaton's label is the union of those that accept.
+  void accept(const fragment& a, std::uint32_t label = 1);
+  /// Makes the automaton search for `a` anywhere in the text. Several searches may follow each other.
+  void accept_anywhere(const fragment& a, std::uint32_t label = 1);
+
+  [[nodiscard]] const std::vector<instruction>& code() const { return code_; }
+  [[nodiscard]] std::size_t size() const { return code_.size(); }
+  std::uint32_t start = none;
+
+ private:
+  std::uint32_t push(instruction made);
+  fragment copy(const fragment& a);
+  void add_start(std::uint32_t entry);
+
+  std::vector<instruction> code_;
+};
+
+}  // namespace skein::grammar

@@ -1,0 +1,325 @@
+#include "grammar/machine/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace skein::grammar {
+namespace {
+
+using at = thread::at;
+constexpr std::array<std::string_view, 3> words{"null", "true", "false"};
+constexpr std::size_t linear_merge_max = 16;
+
+std::size_t seen_words(const program& of, const frame& f) {
+  return f.what == frame::kind::object ? of.objects[f.spec].required.size() : 0;
+}
+
+}  // namespace
+
+std::vector<thread> machine::begin() {
+  std::vector<thread> threads;
+  switch (program_.what) {
+    case program::kind::json: threads.push_back({.where = at::value}); break;
+    case program::kind::text: threads.push_back({.where = at::text, .a = program_.text->start}); break;
+    case program::kind::rules: close_rules(0, program::none, threads); break;
+  }
+  return threads;
+}
+
+bool machine::step(const std::vector<thread>& from, std::size_t first, std::size_t count, unsigned char byte,
+                   std::vector<thread>& out) {
+  const std::size_t begin = out.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const thread t = from[first + i];  // a copy: `out` may grow
+    step_one(t, byte, out);
+    if (out.size() - begin > program_.bounds.stacks_max * 2) return false;
+  }
+  if (out.size() - begin > 1) merge(out, begin);
+  return out.size() - begin <= program_.bounds.stacks_max;
+}
+
+void machine::merge(std::vector<thread>& out, std::size_t from) const {
+  std::size_t kept = from;
+  std::vector<std::uint64_t> hashes;
+  for (std::size_t i = from; i < out.size(); ++i) {
+    const auto h = out[i].hash(frames_);
+    if (out.size() - from <= linear_merge_max) {
+      if (std::ranges::find(hashes, h) != hashes.end()) continue;
+      hashes.push_back(h);
+    } else {
+      const auto place = std::ranges::lower_bound(hashes, h);
+      if (place != hashes.end() && *place == h) continue;
+      hashes.insert(place, h);
+    }
+    out[kept++] = out[i];
+  }
+  out.resize(kept);
+}
+
+bool machine::blank(thread t, unsigned char byte, std::vector<thread>& out) const {
+  if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') return false;
+  if (++t.a <= program_.bounds.whitespace_max) out.push_back(t);
+  return true;
+}
+
+thread machine::after_value(std::uint32_t top) const {
+  if (top == program::none) return {.where = at::end};
+  return {.where = frames_[top].what == frame::kind::object ? at::after_member : at::after_item, .top = top};
+}
+
+std::uint32_t machine::push(frame::kind what, std::uint32_t spec, std::uint32_t parent) {
+  const std::uint32_t depth = parent == program::none ? 1 : frames_[parent].depth + 1;
+  if (depth > program_.bounds.depth_max) return program::none;
+  frame made{.what = what, .parent = parent, .spec = spec, .depth = depth};
+  return frames_.add(made, seen_words(program_, made));
+}
+
+void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
+  switch (t.where) {
+    case at::value:
+      if (!blank(t, byte, out)) begin_value(t, byte, out);
+      return;
+    case at::string:
+    case at::name: read_string(t, byte, out); return;
+    case at::number: {
+      const auto& number = *program_.nodes[t.spec].number;
+      const auto next = number.step(t.a, byte);
+      if (next != dfa::dead) {
+        t.a = next;
+        out.push_back(t);
+      } else if (number.accepting[t.a] != 0) {
+        const thread after = after_value(t.top);
+        if (blank(after, byte, out)) return;
+        if (after.where == at::after_member) after_member(after, byte, out);
+        if (after.where == at::after_item) after_item(after, byte, out);
+      }
+      return;
+    }
+    case at::word:
+      if (static_cast<unsigned char>(words[t.spec][t.a]) != byte) return;
+      if (++t.a == words[t.spec].size()) t = after_value(t.top);
+      out.push_back(t);
+      return;
+    case at::object_open:
+      if (blank(t, byte, out)) return;
+      if (byte == '}' && may_close_object(frames_[t.top])) out.push_back(after_value(frames_[t.top].parent));
+      if (byte == '"' && strings_.begin_name(t)) out.push_back(t);
+      return;
+    case at::next_name:
+      if (blank(t, byte, out)) return;
+      if (byte == '"' && strings_.begin_name(t)) out.push_back(t);
+      return;
+    case at::colon:
+      if (blank(t, byte, out)) return;
+      if (byte == ':') out.push_back({.where = at::value, .top = t.top, .spec = t.spec});
+      return;
+    case at::after_member:
+      if (!blank(t, byte, out)) after_member(t, byte, out);
+      return;
+    case at::array_open: {
+      if (blank(t, byte, out)) return;
+      const auto& array = program_.arrays[frames_[t.top].spec];
+      if (byte == ']') {
+        if (array.least == 0 && array.contains_least == 0) out.push_back(after_value(frames_[t.top].parent));
+        return;
+      }
+      items_.clear();
+      add_items(t, items_);
+      for (const auto& item : items_) begin_value(item, byte, out);
+      return;
+    }
+    case at::after_item:
+      if (!blank(t, byte, out)) after_item(t, byte, out);
+      return;
+    case at::end: (void)blank(t, byte, out); return;
+    case at::text:
+      t.a = program_.text->step(t.a, byte);
+      if (t.a != dfa::dead) out.push_back(t);
+      return;
+    case at::rule: {
+      const auto& here = program_.instructions[t.a];
+      if (here.low <= byte && byte <= here.high) close_rules(here.out, t.top, out);
+      return;
+    }
+  }
+}
+
+void machine::begin_value(const thread& t, unsigned char byte, std::vector<thread>& out) {
+  const auto& node = program_.nodes[t.spec];
+  switch (byte) {
+    case '"':
+      for (const auto spec : node.strings) {
+        thread made{.top = t.top};
+        if (strings_.begin_string(made, spec)) out.push_back(made);
+      }
+      return;
+    case '{':
+      for (const auto spec : node.objects)
+        if (const auto top = push(frame::kind::object, spec, t.top); top != program::none)
+          out.push_back({.where = at::object_open, .top = top});
+      return;
+    case '[':
+      for (const auto spec : node.arrays)
+        if (const auto top = push(frame::kind::array, spec, t.top); top != program::none)
+          out.push_back({.where = at::array_open, .top = top});
+      return;
+    case 'n':
+      if (node.null) out.push_back({.where = at::word, .top = t.top, .spec = 0, .a = 1});
+      return;
+    case 't':
+      if (node.truth) out.push_back({.where = at::word, .top = t.top, .spec = 1, .a = 1});
+      return;
+    case 'f':
+      if (node.falsehood) out.push_back({.where = at::word, .top = t.top, .spec = 2, .a = 1});
+      return;
+    default: break;
+  }
+  if (!node.number) return;
+  const auto state = node.number->step(node.number->start, byte);
+  if (state != dfa::dead) out.push_back({.where = at::number, .top = t.top, .spec = t.spec, .a = state});
+}
+
+void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out) {
+  if (byte != '"' || t.escape != 0) {
+    if (strings_.read(t, byte)) out.push_back(t);
+    return;
+  }
+  if (t.where == at::string) {
+    if (strings_.may_end(t)) out.push_back(after_value(t.top));
+    return;
+  }
+  string_machine::ended_name name;
+  if (!strings_.end_name(t, name)) return;
+  frame object = frames_[t.top];
+  ++object.count;
+  object.beyond |= name.label.beyond;
+  const auto& spec = program_.objects[object.spec];
+  // Only as much is counted as matters, so that more frames are equal.
+  const auto counted = std::max(spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most);
+  object.count = std::min(object.count, counted);
+  object.beyond &= spec.beyond;
+  const auto top = frames_.add_seen(object, seen_words(program_, object), name.bit);
+  out.push_back({.where = at::colon, .top = top, .spec = name.label.node});
+}
+
+bool machine::may_close_object(const frame& object) const {
+  const auto& spec = program_.objects[object.spec];
+  if (object.count < spec.least || (spec.beyond & ~object.beyond) != 0) return false;
+  const auto seen = frames_.seen(object, spec.required.size());
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if ((spec.required[i] & ~seen[i]) != 0) return false;
+  const auto has = [&](std::uint32_t bit) { return (seen[bit / 64] >> (bit % 64) & 1) != 0; };
+  return std::ranges::none_of(spec.dependent, [&](const auto& pair) { return has(pair.first) && !has(pair.second); });
+}
+
+void machine::after_member(thread t, unsigned char byte, std::vector<thread>& out) {
+  const auto& object = frames_[t.top];
+  if (byte == '}' && may_close_object(object)) out.push_back(after_value(object.parent));
+  if (byte != ',') return;
+  const auto& spec = program_.objects[object.spec];
+  if (strings_.has_other_name(object) || strings_.has_name(object, 0, static_cast<std::uint32_t>(spec.names.size())))
+    out.push_back({.where = at::next_name, .top = t.top});
+}
+
+/// The threads before the next item of an array. An item may count for `contains` or not; both are tried.
+void machine::add_items(const thread& t, std::vector<thread>& out) {
+  const frame array = frames_[t.top];
+  const auto& spec = program_.arrays[array.spec];
+  if (array.count >= spec.most) return;
+  const auto add = [&](std::uint32_t node, std::uint32_t contained) {
+    if (node == program::none) return;
+    frame made = array;
+    made.count = array.count + 1;
+    made.contained = contained;
+    // There must be room for the items that `contains` still needs.
+    if (spec.counts && contained < spec.contains_least && spec.most != ~std::uint64_t{0} &&
+        spec.most - made.count < spec.contains_least - contained)
+      return;
+    const std::uint64_t counted =
+        std::max<std::uint64_t>({spec.prefix.size(), spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most});
+    made.count = std::min(made.count, counted);
+    out.push_back({.where = at::value, .top = frames_.add_seen(made, 0, program::none), .spec = node});
+  };
+  add(spec.node_at(array.count), array.contained);
+  if (!spec.counts || array.contained >= spec.contains_most) return;
+  const bool unlimited = spec.contains_most == ~std::uint64_t{0};
+  if (unlimited && array.contained >= spec.contains_least) return;  // more of them change nothing
+  add(spec.contained_at(array.count), array.contained + 1);
+}
+
+void machine::after_item(thread t, unsigned char byte, std::vector<thread>& out) {
+  const auto& array = frames_[t.top];
+  const auto& spec = program_.arrays[array.spec];
+  if (byte == ']' && array.count >= spec.least && (!spec.counts || array.contained >= spec.contains_least))
+    out.push_back(after_value(array.parent));
+  if (byte == ',') add_items(t, out);
+}
+
+/// Follows the instructions from `at` to those that read a byte.
+void machine::close_rules(std::uint32_t from, std::uint32_t top, std::vector<thread>& out) {
+  pending_.assign(1, {from, top});
+  visited_.clear();
+  while (!pending_.empty()) {
+    const auto [here, stack] = pending_.back();
+    pending_.pop_back();
+    if (visited_.size() > program_.bounds.stacks_max * 8u) {  // `step` sees that there are too many
+      out.resize(out.size() + program_.bounds.stacks_max * 2u + 1);
+      return;
+    }
+    const std::pair<std::uint32_t, std::uint32_t> key{here, stack};
+    if (std::ranges::find(visited_, key) != visited_.end()) continue;
+    visited_.push_back(key);
+    const auto& i = program_.instructions[here];
+    switch (i.what) {
+      case program::instruction::op::jump: pending_.emplace_back(i.out, stack); break;
+      case program::instruction::op::split:
+        pending_.emplace_back(i.other, stack);
+        pending_.emplace_back(i.out, stack);
+        break;
+      case program::instruction::op::byte: out.push_back({.where = at::rule, .top = stack, .a = here}); break;
+      case program::instruction::op::call: {
+        const auto inner = i.out == program::none ? stack : push(frame::kind::call, i.out, stack);
+        if (inner != program::none || i.out == program::none) pending_.emplace_back(i.other, inner);
+        break;
+      }
+      case program::instruction::op::leave:
+        if (stack == program::none)
+          out.push_back({.where = at::end, .a = program_.bounds.whitespace_max});
+        else
+          pending_.emplace_back(frames_[stack].spec, frames_[stack].parent);
+        break;
+    }
+  }
+}
+
+bool machine::may_end(const thread& t) const {
+  switch (t.where) {
+    case at::end: return true;
+    case at::number: return t.top == program::none && program_.nodes[t.spec].number->accepting[t.a] != 0;
+    case at::text: return program_.text->accepting[t.a] != 0;
+    default: return false;
+  }
+}
+
+void machine::compact(std::vector<thread>& threads) {
+  frame_store kept;
+  std::vector<std::uint32_t> moved(frames_.size(), program::none);
+  std::vector<std::uint32_t> path;
+  for (auto& t : threads) {
+    path.clear();
+    for (auto f = t.top; f != program::none && moved[f] == program::none; f = frames_[f].parent) path.push_back(f);
+    while (!path.empty()) {
+      const auto from = path.back();
+      path.pop_back();
+      frame made = frames_[from];
+      if (made.parent != program::none) made.parent = moved[made.parent];
+      const auto words = seen_words(program_, made);
+      moved[from] = kept.add_copy(made, frames_.seen(made, words));
+    }
+    if (t.top != program::none) t.top = moved[t.top];
+  }
+  frames_ = std::move(kept);
+}
+
+}  // namespace skein::grammar

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "grammar/machine/string_machine.hpp"
+
+namespace skein::grammar {
+
+/// Runs a program over bytes: each thread reads the byte, may fork, or ends. Threads of one text are a set; equal ones
+/// are merged. White space between two tokens of JSON is limited.
+class machine {
+ public:
+  explicit machine(const program& of) : program_(of), strings_(of, frames_) {}
+
+  [[nodiscard]] std::vector<thread> begin();
+  /// Appends to `out` what `count` threads of `from`, beginning with `first`, become after a byte; `from` may be `out`.
+  /// False if there are too many of them.
+  [[nodiscard]] bool step(const std::vector<thread>& from, std::size_t first, std::size_t count, unsigned char byte,
+                          std::vector<thread>& out);
+  /// True if the text may end.
+  [[nodiscard]] bool may_end(const thread& t) const;
+
+  [[nodiscard]] frame_store& frames() { return frames_; }
+  [[nodiscard]] const frame_store& frames() const { return frames_; }
+  [[nodiscard]] const string_machine& strings() const { return strings_; }
+  [[nodiscard]] const program& of() const { return program_; }
+  /// Forgets the frames that no thread needs.
+  void compact(std::vector<thread>& threads);
+
+ private:
+  void step_one(thread t, unsigned char byte, std::vector<thread>& out);
+  [[nodiscard]] bool blank(thread t, unsigned char byte, std::vector<thread>& out) const;
+  void begin_value(const thread& t, unsigned char byte, std::vector<thread>& out);
+  void read_string(thread t, unsigned char byte, std::vector<thread>& out);
+  void after_member(thread t, unsigned char byte, std::vector<thread>& out);
+  void after_item(thread t, unsigned char byte, std::vector<thread>& out);
+  void add_items(const thread& t, std::vector<thread>& out);
+  [[nodiscard]] thread after_value(std::uint32_t top) const;
+  [[nodiscard]] bool may_close_object(const frame& object) const;
+  [[nodiscard]] std::uint32_t push(frame::kind what, std::uint32_t spec, std::uint32_t parent);
+  void close_rules(std::uint32_t at, std::uint32_t top, std::vector<thread>& out);
+  void merge(std::vector<thread>& out, std::size_t from) const;
+
+  const program& program_;
+  frame_store frames_;
+  string_machine strings_;
+  std::vector<thread> items_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_, visited_;
+};
+
+}  // namespace skein::grammar

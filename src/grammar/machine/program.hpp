@@ -1,0 +1,97 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grammar/automata/dfa.hpp"
+#include "grammar/automata/limits.hpp"
+
+namespace skein::grammar {
+
+/// What a grammar compiles to: tables that the machine interprets. Immutable.
+///
+/// A JSON value is a `node`: the types that it may have, with one or more specifications for each. Strings and names
+/// are matched on their decoded text, so that every way to write a character in JSON is accepted. Objects are matched
+/// in any order of names: a frame on the stack has a bit for each name that was seen. Other grammars are rules of
+/// instructions.
+struct program {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// Which numbers of further code points lead from a state of an automaton to an accepting one.
+  struct length_table {
+    std::uint32_t last = 0;           ///< from here on the answer is always the same
+    std::vector<std::uint32_t> sums;  ///< [states, last + 2] numbers of code points below k that are possible
+    [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
+  };
+
+  /// A string: one of the literals, or a text of the automaton (any text if null) with least .. most code points.
+  struct string_spec {
+    bool literal = false;
+    std::vector<std::string> literals;  ///< sorted, unique
+    std::shared_ptr<const dfa> automaton;
+    std::uint32_t least = 0, most = none;
+    std::shared_ptr<const length_table> lengths;  ///< null: any text follows any state
+  };
+
+  /// What follows a name in an object.
+  struct label {
+    std::uint32_t node = none;  ///< none: the name is not allowed
+    std::uint8_t beyond = 0;    ///< see object_spec::beyond
+  };
+  struct object_spec {
+    std::vector<std::string> names;                                  ///< sorted; the bit of a name is its index
+    std::vector<label> labels;                                       ///< [names]
+    std::vector<std::uint64_t> required;                             ///< bits
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> dependent;  ///< the first name requires the second
+    std::uint64_t least = 0, most = ~std::uint64_t{0};
+    std::uint8_t beyond = 0;  ///< bits: a name that has this bit must occur
+    /// Other names: `other` for all of them, or, with an automaton, the entry of the label with which it accepts.
+    std::shared_ptr<const dfa> other_names;
+    std::uint32_t other = none;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> other_by_label;
+    [[nodiscard]] bool allows_others() const { return other != none || other_names != nullptr; }
+  };
+
+  struct array_spec {
+    std::vector<std::uint32_t> prefix;
+    std::uint32_t rest = none;
+    /// Items that count for `contains`, by the same positions; used if contains_most > 0.
+    std::vector<std::uint32_t> prefix_contained;
+    std::uint32_t rest_contained = none;
+    bool counts = false;
+    std::uint64_t least = 0, most = ~std::uint64_t{0}, contains_least = 0, contains_most = ~std::uint64_t{0};
+    bool unique = false;
+    [[nodiscard]] std::uint32_t node_at(std::uint64_t index) const {
+      return index < prefix.size() ? prefix[index] : rest;
+    }
+    [[nodiscard]] std::uint32_t contained_at(std::uint64_t index) const {
+      return index < prefix_contained.size() ? prefix_contained[index] : rest_contained;
+    }
+  };
+
+  struct node {
+    bool null = false, truth = false, falsehood = false;
+    std::shared_ptr<const dfa> number;  ///< null: no number
+    std::vector<std::uint32_t> strings, arrays, objects;
+    bool satisfiable = false;
+  };
+
+  /// Of a grammar of rules.
+  struct instruction {
+    enum class op : std::uint8_t { jump, split, byte, call, leave } what = op::jump;
+    unsigned char low = 0, high = 0;
+    std::uint32_t out = none, other = none;  ///< call: to `other`, then continue at `out`
+  };
+
+  enum class kind : std::uint8_t { json, text, rules } what = kind::json;
+  std::vector<node> nodes;  ///< json: the first is the root
+  std::vector<string_spec> strings;
+  std::vector<object_spec> objects;
+  std::vector<array_spec> arrays;
+  std::shared_ptr<const dfa> text;        ///< text: the whole output
+  std::vector<instruction> instructions;  ///< rules: the first is the entry
+  limits bounds;
+};
+
+}  // namespace skein::grammar

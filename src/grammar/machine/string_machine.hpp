@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+
+#include "grammar/machine/program.hpp"
+#include "grammar/machine/stacks.hpp"
+
+namespace skein::grammar {
+
+/// Reads the inside of JSON strings for threads in a string or a name: decodes escapes, checks UTF-8, and matches the
+/// decoded text. A thread survives a byte only if some string follows.
+class string_machine {
+ public:
+  string_machine(const program& of, const frame_store& frames) : program_(of), frames_(frames) {}
+
+  /// The thread at the first character. False if no string is possible.
+  [[nodiscard]] bool begin_string(thread& t, std::uint32_t spec) const;
+  [[nodiscard]] bool begin_name(thread& t) const;
+  /// Reads a byte other than the closing quotation mark.
+  [[nodiscard]] bool read(thread& t, unsigned char byte) const;
+  /// True if the string may end here.
+  [[nodiscard]] bool may_end(const thread& t) const;
+  /// The bit (none for a name that is not listed) and what follows a name that ends here; false if it may not.
+  struct ended_name {
+    std::uint32_t bit = program::none;
+    program::label label;
+  };
+  [[nodiscard]] bool end_name(const thread& t, ended_name& out) const;
+
+  /// True if an object may have another name, or one of the listed names first .. last - 1.
+  [[nodiscard]] bool has_name(const frame& object, std::uint32_t first, std::uint32_t last) const;
+  [[nodiscard]] bool has_other_name(const frame& object) const;
+
+  /// How far any plain text may continue a thread that is between characters. `plain_bytes` < 0: only as its automaton,
+  /// in `state`, allows; see mask_builder.
+  enum class freedom : std::uint8_t { any, limited, automaton, listed };
+  [[nodiscard]] freedom freedom_of(const thread& t, std::uint64_t& characters) const;
+
+ private:
+  [[nodiscard]] bool read_escape(thread& t, unsigned char byte) const;
+  [[nodiscard]] bool read_digit(thread& t, unsigned char byte) const;
+  [[nodiscard]] bool feed(thread& t, unsigned char byte) const;
+  [[nodiscard]] bool ended_character(const thread& t) const;
+  [[nodiscard]] bool feed_code(thread& t, char32_t code) const;
+  [[nodiscard]] bool any_code(const thread& t, char32_t first, char32_t last) const;
+
+  const program& program_;
+  const frame_store& frames_;
+};
+
+}  // namespace skein::grammar

@@ -1,0 +1,122 @@
+#include "grammar/mask_builder.hpp"
+
+#include <algorithm>
+
+namespace skein::grammar {
+namespace {
+
+constexpr std::size_t visits_worth_caching = 256, longest_token = 256;
+
+void add_mask(std::span<const std::uint32_t> mask, std::span<std::uint32_t> into) {
+  for (std::size_t i = 0; i < mask.size(); ++i) into[i] |= mask[i];
+}
+
+void allow(token_id token, std::span<std::uint32_t> into) {
+  into[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
+}
+
+}  // namespace
+
+std::uint64_t mask_builder::key_of(const std::vector<thread>& threads) const {
+  // The order of the threads does not matter.
+  std::uint64_t sum = 0, product = 1;
+  for (const auto& t : threads) {
+    const auto h = t.hash(machine_.frames());
+    sum += h;
+    product *= h | 1;
+  }
+  return mixed(mixed(mixed(threads.size(), sum), product), reinterpret_cast<std::uintptr_t>(&vocabulary_));
+}
+
+void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed) {
+  std::ranges::fill(allowed, 0);
+  std::vector<thread> in_text, others;
+  for (const auto& t : threads) {
+    const bool between = (t.where == thread::at::string || t.where == thread::at::name) && t.escape == 0;
+    std::uint64_t characters = 0;
+    const auto free = between ? machine_.strings().freedom_of(t, characters) : string_machine::freedom::listed;
+    if (free == string_machine::freedom::listed) {
+      others.push_back(t);
+      continue;
+    }
+    in_text.push_back(t);
+    if (free != string_machine::freedom::automaton) {
+      add_mask(vocabulary_.plain_mask(characters), allowed);
+      // With room for any token, the exact length makes no difference.
+      if (free == string_machine::freedom::limited && characters > 2 * longest_token)
+        in_text.back().c = std::min(t.c, machine_.of().strings[t.spec].least);
+    } else if (t.where == thread::at::string) {
+      add_automaton(*machine_.of().strings[t.spec].automaton, t.a, allowed);
+    } else {
+      add_automaton(*machine_.of().objects[t.spec].other_names, t.d, allowed);
+    }
+  }
+  const auto run = [&](std::span<const trie_node> trie, const std::vector<thread>& some) {
+    if (some.empty()) return;
+    const auto key = mixed(key_of(some), reinterpret_cast<std::uintptr_t>(trie.data()));
+    if (const auto known = grammar_.cached(key)) return add_mask(*known, allowed);
+    auto made = std::make_shared<std::vector<std::uint32_t>>(vocabulary_.words());
+    const auto visits = walk(trie, some, *made);
+    add_mask(*made, allowed);
+    if (visits >= visits_worth_caching) grammar_.cache(key, std::move(made));
+  };
+  run(vocabulary_.special(), in_text);
+  run(vocabulary_.all(), others);
+}
+
+void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::span<std::uint32_t> allowed) {
+  const auto key =
+      mixed(mixed(reinterpret_cast<std::uintptr_t>(&of), state), reinterpret_cast<std::uintptr_t>(&vocabulary_));
+  auto known = grammar_.cached(key);
+  if (!known) {
+    auto made = std::make_shared<std::vector<std::uint32_t>>(vocabulary_.words());
+    const auto trie = vocabulary_.plain();
+    std::vector<std::uint32_t> states(257, state);
+    for (std::size_t i = 0; i < trie.size();) {
+      const auto next = of.step(states[trie[i].depth], trie[i].byte);
+      if (next == dfa::dead) {
+        i += trie[i].below + 1;
+        continue;
+      }
+      states[trie[i].depth + 1u] = next;
+      if (trie[i].token != no_token) allow(trie[i].token, *made);
+      ++i;
+    }
+    known = std::move(made);
+    grammar_.cache(key, known);
+  }
+  add_mask(*known, allowed);
+}
+
+std::size_t mask_builder::walk(std::span<const trie_node> trie, const std::vector<thread>& threads,
+                               std::span<std::uint32_t> allowed) {
+  std::vector<thread> pool = threads;
+  std::vector<std::size_t> begin{0, threads.size()};  // of each depth in the pool; the last is the end
+  std::vector<frame_store::mark> marks{machine_.frames().now()};
+  std::size_t visits = 0;
+  for (std::size_t i = 0; i < trie.size();) {
+    const auto& node = trie[i];
+    const std::size_t depth = node.depth;
+    if (begin.size() > depth + 2) {
+      begin.resize(depth + 2);
+      marks.resize(depth + 1);
+      pool.resize(begin.back());
+    }
+    machine_.frames().release(marks[depth]);
+    ++visits;
+    const bool fits = machine_.step(pool, begin[depth], begin[depth + 1] - begin[depth], node.byte, pool);
+    if (!fits || pool.size() == begin[depth + 1]) {
+      pool.resize(begin[depth + 1]);
+      i += node.below + 1;
+      continue;
+    }
+    begin.push_back(pool.size());
+    marks.push_back(machine_.frames().now());
+    if (node.token != no_token) allow(node.token, allowed);
+    ++i;
+  }
+  machine_.frames().release(marks.front());
+  return visits;
+}
+
+}  // namespace skein::grammar

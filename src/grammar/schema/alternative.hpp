@@ -1,0 +1,117 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/text/number_automaton.hpp"
+
+namespace skein::grammar {
+
+/// A condition on a value: one value of the schema's text, and how it is meant. Ordered, so that a set of atoms names a
+/// combination of subschemas.
+struct atom {
+  enum class mode : std::uint8_t {
+    schema,          ///< a subschema holds
+    not_schema,      ///< it does not hold
+    equal,           ///< the value equals this JSON value
+    not_equal,       ///< it does not
+    not_keyword,     ///< the keyword with this value, alone, does not hold
+    absent,          ///< no object with this name; the name is a string value, or the key of a member
+    object_absent,   ///< an object without this name
+    object_present,  ///< an object with this name
+    property_fails,  ///< an object with this member of `properties`, whose value does not satisfy its schema
+    element_fails,   ///< an array with this element of `prefixItems`, which does not satisfy its schema
+    nothing,         ///< never holds
+  };
+  std::uint32_t value = 0;
+  mode how = mode::schema;
+
+  friend auto operator<=>(const atom&, const atom&) = default;
+};
+
+/// Sorted, without duplicates.
+using atom_set = std::vector<atom>;
+
+enum type_bit : std::uint8_t {
+  null_type = 1,
+  true_type = 2,
+  false_type = 4,
+  number_type = 8,
+  string_type = 16,
+  array_type = 32,
+  object_type = 64,
+  every_type = 127,
+};
+
+struct string_rules {
+  std::uint64_t least = 0, most = ~std::uint64_t{0};  ///< code points
+  struct pattern {
+    std::uint32_t language;  ///< index into the compiler's list
+    bool negated;
+    friend auto operator<=>(const pattern&, const pattern&) = default;
+  };
+  std::vector<pattern> patterns;
+  std::optional<std::vector<std::string_view>> included;
+  std::vector<std::string_view> excluded;
+};
+
+struct array_rules {
+  std::uint64_t least = 0, most = ~std::uint64_t{0};
+  struct layer {
+    std::vector<std::optional<atom>> prefix;
+    std::optional<atom> rest;
+    bool evaluates_all = false;  ///< for unevaluatedItems
+    std::uint32_t scope = 0;
+  };
+  std::vector<layer> layers;
+  struct contained {
+    atom what;
+    std::uint64_t least = 1, most = ~std::uint64_t{0};
+    std::uint32_t scope = 0;
+  };
+  std::vector<contained> contains;
+  bool unique = false;
+};
+
+struct object_rules {
+  std::uint64_t least = 0, most = ~std::uint64_t{0};
+  struct layer {
+    std::vector<std::pair<std::string_view, std::optional<atom>>> names;
+    std::vector<std::pair<std::uint32_t, std::optional<atom>>> patterns;  ///< index into the compiler's list
+    std::optional<atom> rest;
+    std::uint32_t scope = 0;
+  };
+  std::vector<layer> layers;
+  std::vector<std::string_view> required, forbidden;
+  std::vector<atom> names;                                               ///< propertyNames
+  std::vector<std::pair<std::string_view, std::string_view>> dependent;  ///< the first name requires the second
+  /// Each: an object has a name outside of this list.
+  std::vector<std::vector<std::string_view>> beyond;
+};
+
+/// A conjunction of conditions, sorted by the type of value that they apply to. A combination of subschemas is a list
+/// of alternatives: a value is valid if one of them accepts it.
+struct alternative {
+  std::uint8_t types = every_type;
+  bool types_given = false;  ///< some `type` or const named the types
+  number_rules numbers;
+  std::optional<std::vector<decimal>> numbers_included;
+  string_rules strings;
+  array_rules arrays;
+  object_rules objects;
+  struct unevaluated {
+    atom what;
+    std::uint32_t scope;
+    bool items;
+  };
+  std::vector<unevaluated> rest;
+  struct format {
+    std::uint32_t value;
+    bool negated;
+  };
+  std::vector<format> formats;  ///< not judged yet
+};
+
+}  // namespace skein::grammar

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/schema/format_rule.hpp"
+#include "grammar/schema/json_tree.hpp"
+
+namespace skein::grammar {
+
+/// A schema with the names of its parts: base URIs, anchors, and what references point to.
+class schema_document {
+ public:
+  /// Errors: those of parse_json_tree; unsupported for a $schema that is not known.
+  [[nodiscard]] static result<schema_document> parse(std::string_view text, dialect otherwise, const limits& of);
+
+  [[nodiscard]] const json_tree& tree() const { return tree_; }
+  [[nodiscard]] dialect rules() const { return dialect_; }
+  /// In drafts up to 7 a $ref replaces the keywords beside it.
+  [[nodiscard]] bool ref_replaces() const { return dialect_ >= dialect::draft4 && dialect_ <= dialect::draft7; }
+  [[nodiscard]] bool is_at_least(dialect d) const { return dialect_ == dialect::unknown || dialect_ >= d; }
+
+  /// The value that a reference, the string value at `from`, points to. Errors: unsupported if it is not in this
+  /// document.
+  [[nodiscard]] result<std::uint32_t> resolve(std::uint32_t from) const;
+  /// The same for $dynamicRef, if no other schema can take the place of its target. Errors: unsupported.
+  [[nodiscard]] result<std::uint32_t> resolve_dynamic(std::uint32_t from) const;
+
+ private:
+  [[nodiscard]] result<void> index();
+  [[nodiscard]] result<void> index_schema(std::uint32_t at);
+  [[nodiscard]] std::string base_of(std::uint32_t at) const;
+
+  json_tree tree_;
+  dialect dialect_ = dialect::unknown;
+  std::unordered_map<std::uint32_t, std::string> bases_;      ///< absolute URI of a schema with $id
+  std::unordered_map<std::string, std::uint32_t> resources_;  ///< the same, by URI; anchors as URI#NAME
+  std::unordered_map<std::string, std::uint32_t> dynamic_;    ///< number of $dynamicAnchor of that name
+};
+
+/// A reference relative to a base URI (RFC 3986, section 5.2), without its fragment.
+[[nodiscard]] std::string resolve_uri(std::string_view base, std::string_view reference);
+
+}  // namespace skein::grammar

@@ -1,0 +1,66 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "grammar/schema/alternative.hpp"
+#include "grammar/schema/document.hpp"
+#include "grammar/schema/language_pool.hpp"
+
+namespace skein::grammar {
+
+/// Turns a set of atoms into alternatives: resolves references, merges allOf, multiplies out anyOf, oneOf, if and
+/// negations. Schemas are not followed into properties and items: those stay atoms. All loops have a bound; the nesting
+/// of the schema never becomes recursion, except for the test whether branches of oneOf exclude each other, which stops
+/// after a few levels.
+class expander {
+ public:
+  expander(const schema_document& of, language_pool& languages, format_rule formats, budget& work);
+
+  /// Errors: unsupported with the JSON pointer of the keyword; too_large; invalid_argument for a malformed schema.
+  [[nodiscard]] result<std::vector<alternative>> expand(const atom_set& set);
+
+  /// False only if it is certain that no value satisfies all of these.
+  [[nodiscard]] result<bool> may_hold(const atom_set& set);
+
+  [[nodiscard]] const schema_document& document() const { return document_; }
+  [[nodiscard]] language_pool& languages() { return languages_; }
+  [[nodiscard]] budget& work() { return work_; }
+
+  /// Removes atoms that always hold.
+  [[nodiscard]] atom_set simplified(atom_set set) const;
+
+ private:
+  struct pending {
+    atom what;
+    std::uint32_t scope;
+  };
+  struct branch {
+    alternative made;
+    std::vector<pending> todo;
+    std::vector<std::uint32_t> scopes;  ///< parent of each
+    std::set<atom> applied;             ///< schemas applied in place, so that a circle of references ends
+    std::vector<std::vector<std::vector<pending>>> forks;  ///< each: lists of atoms, one of which holds
+  };
+  friend class schema_reader;
+  friend class negation_reader;
+
+  [[nodiscard]] result<void> apply(branch& to, const pending& next);
+  [[nodiscard]] result<void> finish(branch& done);
+  [[nodiscard]] result<void> add_formats(alternative& to);
+  [[nodiscard]] result<void> add_unevaluated(branch& to) const;
+  void apply_constant(alternative& to, std::uint32_t value) const;
+  [[nodiscard]] result<void> exclude_constant(branch& to, const pending& next) const;
+  [[nodiscard]] result<bool> may_hold(const alternative& each);
+  [[nodiscard]] std::string_view name_of(std::uint32_t value) const;
+
+  const schema_document& document_;
+  language_pool& languages_;
+  format_rule formats_;
+  budget& work_;
+  std::map<atom_set, bool> may_hold_;
+  unsigned depth_ = 0;
+};
+
+}  // namespace skein::grammar

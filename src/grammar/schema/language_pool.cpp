@@ -1,0 +1,176 @@
+#include "grammar/schema/language_pool.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace skein::grammar {
+namespace {
+
+constexpr const char* date_pattern =
+    "(\\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|"
+    "(\\d\\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)";
+constexpr const char* clock_pattern = "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d+)?";
+constexpr const char* offset_pattern = "([zZ]|[+-]([01]\\d|2[0-3]):[0-5]\\d)";
+
+std::string two_digits(int number) {
+  return {static_cast<char>('0' + number / 10), static_cast<char>('0' + number % 10)};
+}
+
+/// A time with an offset. 23:59:60 UTC is a leap second; in other zones it has another hour and minute.
+/// Zones differ from UTC by quarters of an hour; leap seconds in others are not accepted.
+std::string time_pattern() {
+  std::string leap = "23:59:60(\\.\\d+)?([zZ]|[+-]00:00)";
+  for (int minutes = 14; minutes < 24 * 60; minutes += 15) {
+    const int behind = (23 * 60 + 59 - minutes) % (24 * 60), ahead = (minutes + 1) % (24 * 60);
+    if (behind == 0) continue;
+    leap += "|" + two_digits(minutes / 60) + ":" + two_digits(minutes % 60) + ":60(\\.\\d+)?(-" +
+            two_digits(behind / 60) + ":" + two_digits(behind % 60) + "|\\+" + two_digits(ahead / 60) + ":" +
+            two_digits(ahead % 60) + ")";
+  }
+  return "(" + std::string(clock_pattern) + offset_pattern + "|" + leap + ")";
+}
+
+constexpr const char* octet = "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+constexpr const char* label = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+
+std::string ipv4_pattern() {
+  const std::string part = octet;
+  return part + "\\." + part + "\\." + part + "\\." + part;
+}
+
+/// RFC 4291, section 2.2.
+std::string ipv6_pattern() {
+  const std::string h = "[0-9a-fA-F]{1,4}", tail = "(" + h + ":" + h + "|" + ipv4_pattern() + ")";
+  std::string all = "(" + h + ":){6}" + tail + "|::(" + h + ":){5}" + tail;
+  for (int left = 0; left < 5; ++left) {
+    const std::string before = left == 0 ? "(" + h + ")?" : "((" + h + ":){0," + std::to_string(left) + "}" + h + ")?";
+    all += "|" + before + "::(" + h + ":){" + std::to_string(4 - left) + "}" + tail;
+  }
+  all += "|((" + h + ":){0,5}" + h + ")?::" + h + "|((" + h + ":){0,6}" + h + ")?::";
+  return "(" + all + ")";
+}
+
+/// RFC 3986, appendix A.
+std::string uri_pattern(bool reference) {
+  const std::string escaped = "%[0-9a-fA-F]{2}", character = "([A-Za-z0-9._~!$&'()*+,;=:@-]|" + escaped + ")";
+  const std::string host = "(\\[(" + ipv6_pattern() +
+                           "|v[0-9a-fA-F]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]|([A-Za-z0-9._~!$&'()*+,;=-]|" + escaped +
+                           ")*)";
+  const std::string authority = "(([A-Za-z0-9._~!$&'()*+,;=:-]|" + escaped + ")*@)?" + host + "(:\\d*)?";
+  const std::string rest = "(/" + character + "*)*";
+  const std::string absolute = "/(" + character + "+" + rest + ")?";
+  const std::string tail = "(\\?(" + character + "|[/?])*)?(#(" + character + "|[/?])*)?";
+  const std::string full =
+      "[A-Za-z][A-Za-z0-9+.-]*:(//" + authority + rest + "|" + absolute + "|" + character + "+" + rest + ")?" + tail;
+  if (!reference) return full;
+  const std::string no_colon = "([A-Za-z0-9._~!$&'()*+,;=@-]|" + escaped + ")";
+  return "(" + full + "|(//" + authority + rest + "|" + absolute + "|" + no_colon + "+" + rest + ")?" + tail + ")";
+}
+
+std::string email_pattern() {
+  const std::string word = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
+  const std::string quoted = "\"([ !#-\\[\\]-~]|\\\\[ -~])*\"";
+  return "(" + word + "(\\." + word + ")*|" + quoted + ")@(" + label + "(\\." + label + ")*|\\[(" + ipv4_pattern() +
+         "|IPv6:" + ipv6_pattern() + ")\\])";
+}
+
+constexpr const char* duration_pattern =
+    "P(\\d+W|(\\d+Y(\\d+M(\\d+D)?)?|\\d+M(\\d+D)?|\\d+D)(T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))?|"
+    "T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))";
+
+/// The expression of a format for the whole text; empty: none. Host names and internationalised formats have none:
+/// which labels of Punycode are valid depends on tables of Unicode.
+std::string format_pattern(std::string_view name) {
+  if (name == "date") return date_pattern;
+  if (name == "time") return time_pattern();
+  if (name == "date-time") return std::string(date_pattern) + "[tT]" + time_pattern();
+  if (name == "duration") return duration_pattern;
+  if (name == "uuid") return "[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}";
+  if (name == "email") return email_pattern();
+  if (name == "ipv4") return ipv4_pattern();
+  if (name == "ipv6") return ipv6_pattern();
+  if (name == "uri") return uri_pattern(false);
+  if (name == "uri-reference") return uri_pattern(true);
+  if (name == "json-pointer") return "(/([^/~]|~[01])*)*";
+  if (name == "relative-json-pointer") return "(0|[1-9]\\d*)(#|(/([^/~]|~[01])*)*)";
+  return {};
+}
+
+constexpr std::array standard{"date",
+                              "time",
+                              "date-time",
+                              "duration",
+                              "uuid",
+                              "email",
+                              "ipv4",
+                              "ipv6",
+                              "uri",
+                              "uri-reference",
+                              "hostname",
+                              "idn-hostname",
+                              "idn-email",
+                              "iri",
+                              "regex",
+                              "iri-reference",
+                              "json-pointer",
+                              "uri-template",
+                              "relative-json-pointer"};
+
+/// Formats are the same for all schemas, so the process compiles each once.
+result<std::shared_ptr<const dfa>> format_automaton(const std::string& name) {
+  static std::mutex guard;
+  static std::map<std::string, std::shared_ptr<const dfa>> known;
+  const std::string expression = format_pattern(name);
+  if (expression.empty()) return error{error_kind::unsupported, "the format " + name + " is not supported", "format"};
+  const std::lock_guard lock(guard);
+  auto& place = known[name];
+  if (place) return place;
+  const limits of;
+  budget work(of);
+  auto made = compile_whole(expression, work);
+  if (!made) return made.error();
+  place = std::make_shared<const dfa>(std::move(*made));
+  return place;
+}
+
+}  // namespace
+
+bool is_standard_format(std::string_view name) {
+  return std::ranges::any_of(standard, [&](const char* each) { return name == each; });
+}
+
+result<std::uint32_t> language_pool::pattern(std::string_view text) {
+  if (const auto found = patterns_.find(text); found != patterns_.end()) return found->second;
+  auto made = compile_search(text, work_);
+  if (!made) return made.error();
+  const auto index = static_cast<std::uint32_t>(languages_.size());
+  languages_.push_back({std::make_shared<const dfa>(std::move(made->automaton)), made->least, made->most});
+  texts_.emplace_back(text);
+  patterns_.emplace(text, index);
+  return index;
+}
+
+result<std::uint32_t> language_pool::format(std::string_view name) {
+  if (const auto found = formats_.find(name); found != formats_.end()) return found->second;
+  auto made = format_automaton(std::string(name));
+  if (!made) return made.error();
+  const auto index = static_cast<std::uint32_t>(languages_.size());
+  languages_.push_back({std::move(*made)});
+  texts_.emplace_back();
+  formats_.emplace(name, index);
+  return index;
+}
+
+result<std::shared_ptr<const dfa>> language_pool::whole(std::uint32_t index) {
+  const auto& language = languages_[index];
+  if (language.least == 0 && language.most == pattern_language::no_limit) return language.automaton;
+  if (const auto found = whole_.find(index); found != whole_.end()) return found->second;
+  if (texts_[index].empty())
+    return error{error_kind::unsupported, "this format cannot be negated or apply to names", "format"};
+  auto made = compile_search_automaton(texts_[index], work_);
+  if (!made) return made.error();
+  return whole_.emplace(index, std::make_shared<const dfa>(std::move(*made))).first->second;
+}
+
+}  // namespace skein::grammar

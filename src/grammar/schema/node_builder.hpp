@@ -1,0 +1,55 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/machine/program.hpp"
+#include "grammar/schema/expander.hpp"
+
+namespace skein::grammar {
+
+/// Builds the nodes of a program: one for each set of atoms that is reached from the root.
+class node_builder {
+ public:
+  node_builder(expander& with, budget& work) : with_(with), work_(work) {}
+
+  /// Errors: those of expand; too_large; invalid_argument if no value is valid.
+  [[nodiscard]] result<program> build();
+
+ private:
+  [[nodiscard]] result<std::uint32_t> node_of(atom_set set);
+  [[nodiscard]] result<void> fill(std::uint32_t index);
+
+  [[nodiscard]] result<void> add_strings(program::node& to, const std::vector<alternative>& all);
+  [[nodiscard]] result<void> add_string(program::node& to, const string_rules& rules,
+                                        std::vector<std::string>& literals);
+  [[nodiscard]] result<bool> accepts(const string_rules& rules, std::string_view text);
+  [[nodiscard]] result<std::shared_ptr<const dfa>> string_automaton(string_rules& rules, bool lengths_apart);
+
+  [[nodiscard]] result<void> add_numbers(program::node& to, const std::vector<alternative>& all);
+  [[nodiscard]] result<std::shared_ptr<const dfa>> number(const number_rules& rules);
+
+  [[nodiscard]] result<void> add_array(program::node& to, const array_rules& rules);
+  [[nodiscard]] result<void> add_object(program::node& to, const object_rules& rules);
+  [[nodiscard]] result<void> add_other_names(program::object_spec& to, const object_rules& rules);
+  [[nodiscard]] result<bool> name_allowed(const object_rules& rules, std::string_view name);
+  [[nodiscard]] result<std::shared_ptr<const dfa>> name_automaton(const object_rules& rules);
+
+  void find_satisfiable();
+  [[nodiscard]] bool is_satisfiable(const program::object_spec& of) const;
+  [[nodiscard]] bool is_satisfiable(const program::array_spec& of) const;
+  void remove_unsatisfiable();
+  [[nodiscard]] bool holds(std::uint32_t node) const { return node != program::none && made_.nodes[node].satisfiable; }
+
+  expander& with_;
+  budget& work_;
+  program made_;
+  std::map<atom_set, std::uint32_t> index_;
+  std::vector<const atom_set*> sets_;
+  std::map<std::string, std::uint32_t> string_index_;
+  std::map<std::string, std::shared_ptr<const dfa>> numbers_;
+};
+
+}  // namespace skein::grammar

@@ -1,0 +1,221 @@
+#include "grammar/text/regex_scanner.hpp"
+
+#include "base/utf8.hpp"
+
+namespace skein::grammar {
+namespace {
+
+constexpr std::uint32_t count_max = 1'000'000;
+
+std::optional<std::uint32_t> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<std::uint32_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<std::uint32_t>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<std::uint32_t>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+bool is_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace
+
+error regex_scanner::wrong(const std::string& what) const {
+  return {error_kind::invalid_argument, "regular expression: " + what + " at offset " + std::to_string(at_), {}};
+}
+
+error regex_scanner::not_supported(const std::string& what) const {
+  return {error_kind::unsupported,
+          "regular expression: " + what + " at offset " + std::to_string(at_) + " is not supported",
+          {}};
+}
+
+result<char32_t> regex_scanner::character() {
+  const auto head = first_character(text_.substr(at_));
+  if (!head.is_character()) return wrong("ill-formed UTF-8");
+  static constexpr unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  char32_t code = static_cast<unsigned char>(text_[at_]) & mask[head.bytes];
+  for (std::size_t i = 1; i < head.bytes; ++i) code = code << 6 | (static_cast<unsigned char>(text_[at_ + i]) & 0x3f);
+  at_ += head.bytes;
+  return code;
+}
+
+std::optional<std::uint32_t> regex_scanner::hex(std::size_t digits) {
+  if (text_.size() - at_ < digits) return std::nullopt;
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    const auto digit = hex_digit(text_[at_ + i]);
+    if (!digit) return std::nullopt;
+    value = value << 4 | *digit;
+  }
+  at_ += digits;
+  return value;
+}
+
+result<char32_t> regex_scanner::unicode_escape() {
+  if (peek() == '{') {
+    std::uint32_t value = 0;
+    ++at_;
+    while (!at_end() && peek() != '}') {
+      const auto digit = hex_digit(peek());
+      if (!digit || value > 0x10ffff) return wrong("bad \\u escape");
+      value = value << 4 | *digit;
+      ++at_;
+    }
+    if (at_end() || !is_scalar_value(value)) return wrong("bad \\u escape");
+    ++at_;
+    return static_cast<char32_t>(value);
+  }
+  const auto unit = hex(4);
+  if (!unit) return wrong("bad \\u escape");
+  if (*unit >= 0xd800 && *unit <= 0xdbff && starts("\\u")) {
+    const auto before = at_;
+    at_ += 2;
+    const auto low = hex(4);
+    if (low && *low >= 0xdc00 && *low <= 0xdfff)
+      return static_cast<char32_t>(0x10000 + ((*unit - 0xd800) << 10) + (*low - 0xdc00));
+    at_ = before;
+  }
+  if (!is_scalar_value(*unit)) return not_supported("a lone surrogate");
+  return static_cast<char32_t>(*unit);
+}
+
+result<regex_scanner::member> regex_scanner::escaped(bool in_class) {
+  if (at_end()) return wrong("backslash at the end");
+  const auto next = character();
+  if (!next) return next.error();
+  const auto single = [](char32_t code) { return member{.set = {}, .is_single = true, .code = code}; };
+  const auto set_of = [](code_set set) { return member{.set = std::move(set), .is_single = false, .code = 0}; };
+  switch (*next) {
+    case 'd': return set_of(digit_set());
+    case 'D': return set_of(digit_set().inverted());
+    case 'w': return set_of(word_set());
+    case 'W': return set_of(word_set().inverted());
+    case 's': return set_of(space_set());
+    case 'S': return set_of(space_set().inverted());
+    case 't': return single('\t');
+    case 'n': return single('\n');
+    case 'v': return single('\v');
+    case 'f': return single('\f');
+    case 'r': return single('\r');
+    case '0':
+      if (peek() >= '0' && peek() <= '9') return not_supported("an octal escape");
+      return single(0);
+    case 'c': {
+      if (at_end() || !is_letter(static_cast<unsigned char>(peek()))) return wrong("bad \\c escape");
+      const char32_t code = static_cast<unsigned char>(peek()) & 31u;
+      ++at_;
+      return single(code);
+    }
+    case 'x': {
+      const auto value = hex(2);
+      if (!value) return wrong("bad \\x escape");
+      return single(*value);
+    }
+    case 'u': {
+      const auto code = unicode_escape();
+      if (!code) return code.error();
+      return single(*code);
+    }
+    case 'b':
+      if (in_class) return single('\b');
+      return not_supported("a word boundary");
+    case 'B': return not_supported("a word boundary");
+    case 'k': return not_supported("a back reference");
+    case 'p':
+    case 'P': return not_supported("a Unicode property");
+    default: break;
+  }
+  if (*next >= '1' && *next <= '9') return not_supported("a back reference");
+  if (is_letter(*next)) return wrong("unknown escape");
+  return single(*next);
+}
+
+result<code_set> regex_scanner::escape() {
+  auto read = escaped(false);
+  if (!read) return read.error();
+  if (read->is_single) read->set.add(read->code);
+  return read->set.normalised();
+}
+
+result<regex_scanner::member> regex_scanner::class_member() {
+  if (peek() == '\\') {
+    ++at_;
+    return escaped(true);
+  }
+  const auto code = character();
+  if (!code) return code.error();
+  return member{.set = {}, .is_single = true, .code = *code};
+}
+
+result<code_set> regex_scanner::set() {
+  const bool inverted = peek() == '^';
+  if (inverted) ++at_;
+  code_set made;
+  while (true) {
+    if (at_end()) return wrong("unterminated class");
+    if (peek() == ']') break;
+    const auto low = class_member();
+    if (!low) return low.error();
+    if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
+      const auto before = at_;
+      ++at_;
+      const auto high = class_member();
+      if (!high) return high.error();
+      if (low->is_single && high->is_single) {
+        if (high->code < low->code) return wrong("range out of order in a class");
+        made.add(low->code, high->code);
+        continue;
+      }
+      at_ = before;  // as in [\w-.]: the hyphen is an ordinary character
+    }
+    if (low->is_single)
+      made.add(low->code);
+    else
+      made.add(low->set);
+  }
+  ++at_;
+  return inverted ? made.inverted() : made.normalised();
+}
+
+std::optional<std::uint32_t> regex_scanner::number() {
+  if (at_end() || peek() < '0' || peek() > '9') return std::nullopt;
+  std::uint32_t value = 0;
+  while (!at_end() && peek() >= '0' && peek() <= '9') {
+    if (value <= count_max) value = value * 10 + static_cast<std::uint32_t>(peek() - '0');
+    ++at_;
+  }
+  return value;
+}
+
+result<std::optional<repetition>> regex_scanner::quantifier() {
+  repetition read;
+  if (peek() == '*' || peek() == '+' || peek() == '?') {
+    read.least = peek() == '+' ? 1 : 0;
+    if (peek() == '?') read.most = 1;
+    ++at_;
+  } else if (peek() == '{') {
+    const auto before = at_;
+    ++at_;
+    const auto least = number();
+    std::optional<std::uint32_t> most = least;
+    if (least && peek() == ',') {
+      ++at_;
+      most = number();
+      if (!most) most = repetition::no_limit;
+    }
+    if (!least || peek() != '}') {  // then it is an ordinary character
+      at_ = before;
+      return std::optional<repetition>();
+    }
+    ++at_;
+    if (*least > count_max || (*most > count_max && *most != repetition::no_limit))
+      return error{error_kind::too_large, "regular expression: a repetition above " + std::to_string(count_max), {}};
+    if (*most < *least) return wrong("repetition out of order");
+    read = {*least, *most};
+  } else {
+    return std::optional<repetition>();
+  }
+  if (peek() == '?') ++at_;
+  return std::optional<repetition>(read);
+}
+
+}  // namespace skein::grammar

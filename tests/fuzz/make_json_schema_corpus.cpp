@@ -1,0 +1,28 @@
+// Writes the schemas that the fuzzer of JSON Schema starts from: make_json_schema_corpus FOLDER
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+const char* const files[] = {
+    R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"integer","minimum":-5,"maximum":10.5}},"required":["a"],"additionalProperties":false})",
+    R"({"$defs":{"t":{"type":"array","items":{"$ref":"#/$defs/t"},"maxItems":3}},"$ref":"#/$defs/t"})",
+    R"({"oneOf":[{"const":1},{"enum":["x",null,[1],{"a":2}]},{"type":"number","multipleOf":0.5,"not":{"const":2}}]})",
+    R"({"if":{"properties":{"k":{"const":"x"}}},"then":{"required":["v"]},"else":{"properties":{"w":false}},"patternProperties":{"^a+$":{"type":"boolean"}}})",
+    R"({"prefixItems":[true,{"type":"string","pattern":"^[a-c]{1,20}$"}],"items":false,"contains":{"type":"string","format":"date"},"minContains":1})",
+    R"({"allOf":[{"propertyNames":{"pattern":"^x","maxLength":4}},{"dependentRequired":{"xa":["xb"]}}],"minProperties":1,"maxProperties":3,"unevaluatedProperties":{"type":"null"}})",
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_json_schema_corpus FOLDER\n");
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
+  int number = 0;
+  for (const char* const file : files) std::ofstream(folder / std::to_string(number++), std::ios::binary) << file;
+}

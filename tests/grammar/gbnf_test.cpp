@@ -1,0 +1,80 @@
+// Grammars of rules in the syntax of llama.cpp.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/grammar/accepts.hpp"
+
+namespace skein::grammar {
+namespace {
+
+using test::accepts;
+
+constexpr const char* arithmetic = R"gbnf(# an expression
+root  ::= expr "\n"?
+expr  ::= term ([-+*/] term)*
+term  ::= num | ("(" ws
+          expr ")" ws)  # groups may span lines
+num   ::= [0-9]{
+  1, 3} ws
+ws    ::= [ \t]*
+)gbnf";
+
+std::string around(std::size_t count, const char* open, const char* middle, const char* close) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text.append(open);
+  text.append(middle);
+  for (std::size_t i = 0; i < count; ++i) text.append(close);
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gbnf_test)
+
+BOOST_AUTO_TEST_CASE(expressions) {
+  const auto made = grammar::from_gbnf(arithmetic).value();
+  for (const char* text : {"1", "12+3", "(1 + 2)*3", "((((1))))\n"}) BOOST_TEST(accepts(made, text), text);
+  for (const char* text : {"", "+", "1234", "(1", "1)", "1\n\n"}) BOOST_TEST(!accepts(made, text), text);
+}
+
+BOOST_AUTO_TEST_CASE(characters) {
+  const auto made = grammar::from_gbnf("root ::= \"\\x41\\u00e9\" [^\\]a-c] . ").value();
+  BOOST_TEST(accepts(made,
+                     "A\xc3\xa9"
+                     "d\xe8\xaa\x9e"));
+  BOOST_TEST(!accepts(made,
+                      "A\xc3\xa9"
+                      "bx"));
+  BOOST_TEST(!accepts(made, "A\xc3\xa9]x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_list_needs_no_stack) {
+  const auto made = grammar::from_gbnf("root ::= \"a\" root | \"b\"").value();
+  BOOST_TEST(accepts(made, around(10'000, "a", "b", "")));
+}
+
+BOOST_AUTO_TEST_CASE(nesting_has_a_limit) {
+  const auto made = grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\"").value();
+  BOOST_TEST(accepts(made, around(100, "(", "x", ")")));
+  BOOST_TEST(!accepts(made, around(10'000, "(", "x", ")")));
+}
+
+BOOST_AUTO_TEST_CASE(ambiguous_rules_are_followed_in_parallel) {
+  const auto made = grammar::from_gbnf("root ::= pair | other\npair ::= \"a\"* \"b\"\nother ::= \"a\"* \"c\"").value();
+  BOOST_TEST(accepts(made, "aaab"));
+  BOOST_TEST(accepts(made, "aaac"));
+}
+
+BOOST_AUTO_TEST_CASE(refusals) {
+  for (const char* text :
+       {"", "root ::= a", "root ::= root \"a\"", "root ::= a \"x\"\na ::= b?\nb ::= a", "root = x", "root ::= (\"a\"",
+        "root ::= \"a", "root ::= [a", "a ::= \"x\"", "root ::= \"a\"\nroot ::= \"b\"", "root ::= \"a\"{3,1}",
+        "root ::= (\"a\"{1000}){1000}", "root ::= e? root \"x\"\ne ::= \"y\""}) {
+    const auto made = grammar::from_gbnf(text);
+    BOOST_TEST(!made.has_value(), text);
+    if (!made) BOOST_TEST(!made.error().message.empty());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::grammar

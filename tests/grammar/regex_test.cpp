@@ -1,0 +1,79 @@
+// Regular expressions of ECMA-262: what matches as a whole, and what is refused.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/grammar/accepts.hpp"
+
+namespace skein::grammar {
+namespace {
+
+using test::accepts;
+
+struct row {
+  const char* pattern;
+  std::vector<std::string> matches, others;
+};
+const row rows[] = {
+    {"abc", {"abc"}, {"", "ab", "abcd"}},
+    {"a|bc|", {"a", "bc", ""}, {"b", "abc"}},
+    {"(a|b)*c+?d?", {"c", "abacc", "bcd"}, {"d", "ab"}},
+    {"a{2,3}b{2}c{0}d{1,}", {"aabbd", "aaabbddd"}, {"abbd", "aabbcd", "aabb"}},
+    {"[a-c\\d_-]+", {"a1_-c"}, {"d", ""}},
+    {"[^a]", {"b", "\xe8\xaa\x9e", "\xf0\x9f\x98\x80", "\n"}, {"a", "\xe8\xaa", "bb"}},
+    {".", {"x", "\xc3\xa9"}, {"\n", "\xe2\x80\xa8", "\x80"}},
+    {"\\u00e9\\x41\\u{1f600}\\uD83D\\uDE00",
+     {"\xc3\xa9"
+      "A\xf0\x9f\x98\x80\xf0\x9f\x98\x80"},
+     {"A"}},
+    {"(?:x|y)(?<n>z)", {"xz", "yz"}, {"z"}},
+    {"^ab$", {"ab"}, {"a", "abc"}},
+    {"a^b", {}, {"ab", "a^b"}},
+    {"^(?!ab)[a-c]{2}", {"aa", "ba"}, {"ab", "a"}},
+    {"^(?=.*\\d)[a-z\\d]{3}", {"a1b", "123"}, {"abc"}},
+    {"x{,2}", {"x{,2}"}, {"xx"}},
+};
+
+const char* const refused[] = {
+    "(",       ")",      "a**",  "*a",     "[a", "[b-a]", "a{3,2}",        "\\1",
+    "(?<=a)b", "a(?=b)", "\\bx", "\\p{L}", "\\", "a\\",   "a{1000000000}", "((a{1000}){1000}){1000}",
+    "\xff"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(regex_test)
+
+BOOST_AUTO_TEST_CASE(matches) {
+  for (const auto& [pattern, matches, others] : rows) {
+    const auto made = grammar::from_regex(pattern);
+    if (!made) {
+      BOOST_TEST(matches.empty(), pattern << ": " << made.error().message);
+      continue;
+    }
+    for (const auto& text : matches) BOOST_TEST(accepts(*made, text), pattern << " should match " << text);
+    for (const auto& text : others) BOOST_TEST(!accepts(*made, text), pattern << " should not match " << text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_have_a_reason) {
+  for (const char* const pattern : refused) {
+    const auto made = grammar::from_regex(pattern);
+    BOOST_TEST(!made.has_value(), pattern);
+    if (!made) BOOST_TEST(!made.error().message.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nesting_needs_no_stack) {
+  const std::string open(100'000, '('), close(100'000, ')');
+  const auto made = grammar::from_regex(open + "a" + close);
+  if (made) BOOST_TEST(accepts(*made, "a"));
+}
+
+BOOST_AUTO_TEST_CASE(choices) {
+  const std::vector<std::string> texts{"yes", "no", "none"};
+  const auto made = grammar::from_choices(texts).value();
+  for (const auto& text : texts) BOOST_TEST(accepts(made, text));
+  for (const char* text : {"", "n", "non", "nones", "maybe"}) BOOST_TEST(!accepts(made, text));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::grammar

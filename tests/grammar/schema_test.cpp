@@ -1,0 +1,114 @@
+// JSON Schema beyond the official suite: order and duplicates of names, white space, escapes, what is refused, and that
+// a prefix of a text is accepted only if some valid text continues it.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/grammar/accepts.hpp"
+
+namespace skein::grammar {
+namespace {
+
+using test::accepts;
+using test::refusal;
+using test::schema;
+
+bool is_prefix(const std::shared_ptr<const grammar>& of, std::string_view text) {
+  matcher m(of, test::bytes_index());
+  return m.accept(text);
+}
+
+constexpr const char* person =
+    R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0},
+  "email":{"type":"string"}},"required":["name","age"],"additionalProperties":false})";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(schema_test)
+
+BOOST_AUTO_TEST_CASE(names_come_in_any_order_and_once) {
+  const auto made = schema(person);
+  BOOST_TEST(accepts(made, R"({"name":"x","age":3})"));
+  BOOST_TEST(accepts(made, R"({"age":3,"email":"e","name":"x"})"));
+  BOOST_TEST(!accepts(made, R"({"age":3})"));
+  BOOST_TEST(!is_prefix(made, R"({"age":3})"));
+  BOOST_TEST(!is_prefix(made, R"({"age":3,"a)"));
+  BOOST_TEST(!is_prefix(made, R"({"age":3,"name":"x","email":"","a)"));
+  BOOST_TEST(!is_prefix(made, R"({"age":3,"name":"x","email":"",)"));
+  BOOST_TEST(!is_prefix(made, R"({"b)"));
+  BOOST_TEST(!is_prefix(made, R"({"age":-1)"));
+}
+
+BOOST_AUTO_TEST_CASE(escapes_are_decoded) {
+  const auto made =
+      schema(R"({"type":"object","properties":{"k\u00e9y":{"enum":["a\"b","\ud83d\ude00"]}},"required":["k\u00e9y"],
+    "additionalProperties":false})");
+  BOOST_TEST(accepts(made, R"({"k\u00e9y":"a\"b"})"));
+  BOOST_TEST(accepts(made, "{\"k\xc3\xa9y\":\"\\u0061\\u0022b\"}"));
+  BOOST_TEST(accepts(made, R"({"\u006b\u00E9y":"\uD83D\uDE00"})"));
+  BOOST_TEST(!is_prefix(made, R"({"\u00e)"));
+  BOOST_TEST(!is_prefix(made, R"({"k\u00e9y":"\uD83C)"));
+  BOOST_TEST(!is_prefix(schema(R"({"type":"string"})"), R"("\ud800x)"));
+  BOOST_TEST(!is_prefix(schema(R"({"type":"string"})"), "\"\xff"));
+}
+
+BOOST_AUTO_TEST_CASE(lengths_count_code_points) {
+  const auto made = schema(R"({"type":"string","minLength":2,"maxLength":3,"pattern":"^(ab|\u8a9e)+$"})");
+  BOOST_TEST(accepts(made, "\"ab\""));
+  BOOST_TEST(accepts(made, "\"\xe8\xaa\x9e\xe8\xaa\x9e\""));
+  BOOST_TEST(accepts(made, "\"ab\xe8\xaa\x9e\""));
+  BOOST_TEST(!accepts(made, "\"abab\""));
+  BOOST_TEST(!is_prefix(made, "\"aba"));
+}
+
+BOOST_AUTO_TEST_CASE(white_space_is_limited) {
+  const auto made = schema(R"({"type":"array"})");
+  BOOST_TEST(accepts(made, " [ 1 ,\n\t2 ] \n"));
+  BOOST_TEST(!is_prefix(made, std::string(1000, ' ')));
+}
+
+BOOST_AUTO_TEST_CASE(nesting_is_limited) {
+  const auto made = schema("{}");
+  const std::string open(200, '['), close(200, ']');
+  BOOST_TEST(accepts(made, open + close));
+  BOOST_TEST(!is_prefix(made, std::string(100'000, '[')));
+}
+
+BOOST_AUTO_TEST_CASE(json_objects) {
+  const auto made = grammar::json_object().value();
+  BOOST_TEST(accepts(made, R"({"a":[1,-2.5e3,null,true,{"b":"\n"}]})"));
+  for (const char* text : {"[]", "1", "{a:1}", "{\"a\":01}", "{\"a\":1,}", "{\"a\":'x'}"})
+    BOOST_TEST(!accepts(made, text), text);
+}
+
+BOOST_AUTO_TEST_CASE(branches_of_one_of_exclude_each_other) {
+  const auto made = schema(R"({"oneOf":[{"type":"object","required":["a"]},{"type":"object","required":["b"]}]})");
+  BOOST_TEST(accepts(made, R"({"a":1})"));
+  BOOST_TEST(accepts(made, R"({"b":1,"c":2})"));
+  BOOST_TEST(!accepts(made, R"({"b":1,"a":2})"));
+  BOOST_TEST(!accepts(made, "{}"));
+}
+
+BOOST_AUTO_TEST_CASE(recursive_schemas) {
+  const auto made =
+      schema(R"({"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#"}},"required":["v"],
+    "additionalProperties":false})");
+  BOOST_TEST(accepts(made, R"({"v":1,"next":{"next":{"v":3},"v":2}})"));
+  BOOST_TEST(!accepts(made, R"({"v":1,"next":{"next":{"v":3}}})"));
+  BOOST_TEST(refusal(R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})") ==
+             "no value satisfies the schema");
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {
+  BOOST_TEST(refusal(R"({"properties":{"a":{"$ref":"http://x/y"}}})").starts_with("/properties/a/$ref: "));
+  BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(?<=x)y"}}})").starts_with("/properties/a/pattern: "));
+  BOOST_TEST(refusal(R"({"minLength":-1})").starts_with("/minLength: "));
+  BOOST_TEST(refusal(R"({"type":"strin"})").starts_with("/type: "));
+  BOOST_TEST(refusal(R"({"a":1,"a":2})").find("twice") != std::string::npos);
+  BOOST_TEST(refusal(std::string(5'000, '[')).find("levels") != std::string::npos);
+  for (const char* text :
+       {"", "{", "{\"a\"}", "[1,]", "{\"a\":1,}", "nul", "\"\\ud800\"", "1 2", "{\"type\":5}", "{\"not\":3}"})
+    BOOST_TEST(!refusal(text).empty(), text);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::grammar
