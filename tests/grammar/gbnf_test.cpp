@@ -8,15 +8,14 @@ namespace {
 
 using test::accepts;
 
-constexpr const char* arithmetic = R"gbnf(# an expression
+constexpr const char* arithmetic = R"rules(# an expression
 root  ::= expr "\n"?
 expr  ::= term ([-+*/] term)*
 term  ::= num | ("(" ws
           expr ")" ws)  # groups may span lines
-num   ::= [0-9]{
-  1, 3} ws
+num   ::= [0-9]{1,3} ws
 ws    ::= [ \t]*
-)gbnf";
+)rules";
 
 std::string around(std::size_t count, const char* open, const char* middle, const char* close) {
   std::string text;
