@@ -40,15 +40,15 @@ void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint
       continue;
     }
     in_text.push_back(t);
+    // With room for any token, the exact length makes no difference.
+    if (t.where == thread::at::string && characters > longest_token)
+      in_text.back().c = std::min(t.c, machine_.of().strings[t.spec].least);
     if (free != string_machine::freedom::automaton) {
       add_mask(vocabulary_.plain_mask(characters), allowed);
-      // With room for any token, the exact length makes no difference.
-      if (free == string_machine::freedom::limited && characters > 2 * longest_token)
-        in_text.back().c = std::min(t.c, machine_.of().strings[t.spec].least);
     } else if (t.where == thread::at::string) {
-      add_automaton(*machine_.of().strings[t.spec].automaton, t.a, allowed);
+      add_automaton(*machine_.of().strings[t.spec].automaton, t.a, characters, allowed);
     } else {
-      add_automaton(*machine_.of().objects[t.spec].other_names, t.d, allowed);
+      add_automaton(*machine_.of().objects[t.spec].other_names, t.d, characters, allowed);
     }
   }
   const auto run = [&](std::span<const trie_node> trie, const std::vector<thread>& some) {
@@ -64,7 +64,8 @@ void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint
   run(vocabulary_.all(), others);
 }
 
-void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::span<std::uint32_t> allowed) {
+void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::uint64_t characters,
+                                 std::span<std::uint32_t> allowed) {
   const auto key =
       mixed(mixed(reinterpret_cast<std::uintptr_t>(&of), state), reinterpret_cast<std::uintptr_t>(&vocabulary_));
   auto known = grammar_.cached(key);
@@ -85,7 +86,8 @@ void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::span<s
     known = std::move(made);
     grammar_.cache(key, known);
   }
-  add_mask(*known, allowed);
+  const auto short_enough = vocabulary_.plain_mask(characters);
+  for (std::size_t i = 0; i < known->size(); ++i) allowed[i] |= (*known)[i] & short_enough[i];
 }
 
 std::size_t mask_builder::walk(std::span<const trie_node> trie, const std::vector<thread>& threads,

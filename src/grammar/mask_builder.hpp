@@ -26,7 +26,7 @@ class mask_builder {
   /// Tries the tokens of a trie. Returns the number of nodes that it visited.
   std::size_t walk(std::span<const trie_node> trie, const std::vector<thread>& threads,
                    std::span<std::uint32_t> allowed);
-  void add_automaton(const dfa& of, std::uint32_t state, std::span<std::uint32_t> allowed);
+  void add_automaton(const dfa& of, std::uint32_t state, std::uint64_t characters, std::span<std::uint32_t> allowed);
   [[nodiscard]] std::uint64_t key_of(const std::vector<thread>& threads) const;
 
   machine& machine_;

@@ -100,6 +100,7 @@ BOOST_AUTO_TEST_CASE(recursive_schemas) {
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {
   BOOST_TEST(refusal(R"({"properties":{"a":{"$ref":"http://x/y"}}})").starts_with("/properties/a/$ref: "));
   BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(?<=x)y"}}})").starts_with("/properties/a/pattern: "));
+  BOOST_TEST(refusal(R"({"properties":{"a":{"uniqueItems":true}}})").starts_with("/properties/a/uniqueItems: "));
   BOOST_TEST(refusal(R"({"minLength":-1})").starts_with("/minLength: "));
   BOOST_TEST(refusal(R"({"type":"strin"})").starts_with("/type: "));
   BOOST_TEST(refusal(R"({"a":1,"a":2})").find("twice") != std::string::npos);

@@ -18,6 +18,7 @@ EXCEPTIONS = {
     "actors/request/answer answer_state": 483,
     "actors/request/service api_service": 503,
     "actors/supervisor/models model_keeper": 497,
+    "src/grammar/schema node_builder": 576,
     "src/storage/database database::impl": 412,
     "src/storage/sessions session_store": 437,
 }

@@ -283,13 +283,10 @@ string_machine::freedom string_machine::freedom_of(const thread& t, std::uint64_
   }
   const auto& spec = program_.strings[t.spec];
   if (spec.literal) return freedom::listed;
-  if (!spec.automaton) {
-    if (spec.most == program::none) return freedom::any;
-    characters = spec.most - t.c;
-    return freedom::limited;
-  }
   if (spec.lengths) return freedom::listed;
-  return spec.automaton->open[t.a] ? freedom::any : freedom::automaton;
+  if (spec.most != program::none) characters = spec.most - t.c;
+  if (spec.automaton && !spec.automaton->open[t.a]) return freedom::automaton;
+  return spec.most == program::none ? freedom::any : freedom::limited;
 }
 
 }  // namespace skein::grammar

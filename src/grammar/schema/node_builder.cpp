@@ -9,7 +9,13 @@ result<program> node_builder::build() {
   made_.bounds = work_.of();
   if (const auto root = node_of({{0, atom::mode::schema}}); !root) return root.error();
   for (std::uint32_t i = 0; i < sets_.size(); ++i)
-    if (const auto filled = fill(i); !filled) return filled.error();
+    if (const auto filled = fill(i); !filled) {
+      auto why = filled.error();
+      // What concerns several keywords together is reported at the first of their subschemas.
+      if (!why.field.empty() && !why.message.starts_with('/') && !sets_[i]->empty())
+        why.message = with_.document().tree().pointer(sets_[i]->front().value) + "/" + why.field + ": " + why.message;
+      return why;
+    }
   find_satisfiable();
   remove_unsatisfiable();
   if (!made_.nodes.front().satisfiable) return error{error_kind::invalid_argument, "no value satisfies the schema", {}};

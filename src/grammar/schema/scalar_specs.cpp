@@ -47,7 +47,7 @@ std::vector<std::uint32_t> one_code_point(const dfa& of, std::uint32_t from) {
   return reached;
 }
 
-/// Null if the numbers of code points do not settle within the limit.
+/// Null if a text of the automaton may end or continue after every code point.
 result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint64_t needed, budget& work) {
   std::vector<std::vector<std::uint32_t>> next(of.states());
   for (std::uint32_t s = 1; s < of.states(); ++s) {
@@ -64,6 +64,20 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
       now[s] = std::ranges::any_of(next[s], [&](auto to) { return possible.back()[to]; });
     if (now == possible.back()) break;
     possible.push_back(std::move(now));
+  }
+  if (possible.size() == 1) {  // the numbers settled at once; if all texts may end anywhere, counting is enough
+    std::vector<bool> seen(of.states());
+    std::vector<std::uint32_t> pending{of.start};
+    bool everywhere = true;
+    while (!pending.empty() && everywhere) {
+      const auto s = pending.back();
+      pending.pop_back();
+      if (seen[s]) continue;
+      seen[s] = true;
+      everywhere = possible[0][s];
+      pending.insert(pending.end(), next[s].begin(), next[s].end());
+    }
+    if (everywhere) return std::shared_ptr<const program::length_table>();
   }
   if (possible.size() > last_needed && needed > table_lengths_max)
     return error{error_kind::unsupported, "a pattern with a limit of length above 4096 is not supported", "maxLength"};
@@ -187,15 +201,12 @@ result<void> node_builder::add_string(program::node& to, const string_rules& rul
     made.least = static_cast<std::uint32_t>(std::min<std::uint64_t>(own.least, 0x7fffffff));
     made.most = own.most >= 0x7fffffff ? program::none : static_cast<std::uint32_t>(own.most);
     const bool limited = made.least > 0 || made.most != program::none;
-    if (made.automaton && made.automaton->open[made.automaton->start] && !limited) {
-      // every state leads on whatever follows, but not every state accepts
-    }
     if (made.automaton && limited) {
       const auto needed = made.most != program::none ? made.most : made.least;
       auto lengths = lengths_of(*made.automaton, needed, work_);
       if (!lengths) return lengths.error();
       made.lengths = std::move(*lengths);
-      if (!made.lengths->possible(made.automaton->start, made.least, made.most)) return {};
+      if (made.lengths && !made.lengths->possible(made.automaton->start, made.least, made.most)) return {};
     }
     place->second = static_cast<std::uint32_t>(made_.strings.size());
     made_.strings.push_back(std::move(made));
