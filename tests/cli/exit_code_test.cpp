@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(an_unusable_device_is_refused_before_random_weights_are_wri
     BOOST_TEST(!std::filesystem::exists(file));
   };
   expect_refusal("13.3b", "cuda:9", "device: cuda:9");
-  expect_refusal("v6-14b", "cuda", "RWKV-6 models run on the CPU only");
+  expect_refusal("v6-14b", "cuda:9", "device: cuda:9");
 }
 
 BOOST_AUTO_TEST_CASE(missing_files) {
