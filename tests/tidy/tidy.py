@@ -113,9 +113,9 @@ SUBFOLDERS = {
         "weights": "",
         "": "weights",
         "reference": ". weights",
+        "cpu": ". weights",
         "cpu/wkv": ". cpu",
         "cpu/model": ". weights cpu cpu/wkv",
-        "cpu": ". weights",
         "gpu": ". weights",
     },
     "kernels/gpu": {
