@@ -277,7 +277,7 @@ test('models that cannot be served say why', { skip: noOracle }, () => {
   const model = (name) => join(oracle, 'models', name);
   expectFailures([
     [['serve', '--model', model('quirk-legacy.pth')], 65, /quirk-legacy\.pth.*torch/],
-    [['serve', '--model', model('tiny-6v0-fp16.pth')], 65, /RWKV-6/],
+    [['serve', '--model', model('state-tiny-7v0.pth')], 65, /state-tiny-7v0\.pth/],
     [['serve', '--model', model('tiny-7v0.pth'), '--vocab', join(oracle, 'rwkv_vocab_v20230424.txt')], 65, /65530 tokens/],
     [['serve', '--model', model('tiny-7v0.pth'), '--vocab', model('tiny-7v0.pth')], 65, /tiny-7v0\.pth line 1/],
     [['serve', '--model', model('tiny-7v0.pth'), '--vocab', model('')], 74, /vocabulary/],
