@@ -120,6 +120,7 @@ test('with a keys file without keys every request is refused', async (t) => {
     .map(async (path) => (await server.fetch(path, { headers })).status));
   const shut = [401, 401, 401, 401], open = [200, 200, 200, 200];
   const reload = async (server, line) => {
+    server.lines.length = 0;  // a line of an earlier reload is no answer to this one
     server.process.kill('SIGHUP');
     return await server.says(line);
   };
