@@ -1,6 +1,7 @@
 // The tensor-core GEMM on a card: first checks its results against sums in fp64, and that no bit depends on the number
 // of rows or on the distribution of split-K segments; then times the GEMMs of a layer, with weights streamed from HBM.
-// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [LEAST MOST]|power ROWS ..]
+// Of the kernels that $SKEIN_DEVICE_PROFILE selects (see types/device_profile.hpp), if it is set.
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [LEAST MOST]|shapes|power ROWS ..]
 // power: sustained speed and power of the 7.2B key GEMM over seconds, for our kernel and the library's.
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/gemm/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/matmul_library.hpp"
+#include "kernels/gpu/gemm/matmul_mma.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -55,6 +57,16 @@ __global__ void multiply_in_double(const Element* matrix, const Element* in, dou
 
 int failures = 0;
 
+/// The kernels of the card, or of the profile in $SKEIN_DEVICE_PROFILE, for 16-bit types.
+const matmul_functions& ours() {
+  static const matmul_functions functions = [] {
+    const auto chosen = choose_matmul(0, element::f16);
+    if (!chosen) std::printf("%s\n", chosen.error().message.c_str()), std::exit(1);
+    return *chosen;
+  }();
+  return functions;
+}
+
 void expect(bool is_so, const std::string& what) {
   if (is_so) return;
   ++failures;
@@ -91,9 +103,9 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
                              std::to_string(segments) + " split-K segments, " + std::to_string(rows) + " rows";
     gemm p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, epilogue::store_f32, segments, 0};
     std::vector<float> got;
-    if (segments > 1 && hopper_splits({&p, 1}, rows)) {
+    if (segments > 1 && ours().splits({&p, 1}, rows)) {
       p.how = epilogue::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
-      require(matmul_hopper(in, type_of<Element>, {&p, 1}, nullptr, rows));
+      require(ours().run(in, type_of<Element>, {&p, 1}, nullptr, rows));
       const auto each = fetch<float>(parts.data(), std::size_t{segments} * rows * outputs, in);
       got.resize(std::size_t{rows} * outputs);
       for (std::size_t i = 0; i < got.size(); ++i) {
@@ -102,7 +114,7 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
       }
     } else {
       require(fill_with_zeros(sums.data(), sums.bytes(), in));
-      require(matmul_hopper(in, type_of<Element>, {&p, 1}, nullptr, rows));
+      require(ours().run(in, type_of<Element>, {&p, 1}, nullptr, rows));
       got = fetch<float>(sums.data(), std::size_t{rows} * outputs, in);
     }
     double worst = 0;
@@ -125,13 +137,13 @@ void check_epilogues(stream& in) {
   fill<<<64, 256, 0, in>>>(x.data(), 256, inputs, inputs, 6, 1.0f);
   for (const std::uint32_t rows : {5u, 200u}) {
     gemm plain{matrix.data(), x.data(), sums.data(), outputs, inputs, inputs, stride, epilogue::store_f32};
-    require(matmul_hopper(in, element::f16, {&plain, 1}, nullptr, rows));
+    require(ours().run(in, element::f16, {&plain, 1}, nullptr, rows));
     const auto sum = fetch<float>(sums.data(), std::size_t{rows} * stride, in);
     for (const epilogue how : {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::relu_squared}) {
       require(fill_with_zeros(out.data(), out.bytes(), in));
       gemm p = plain;
       p.out = out.data(), p.how = how;
-      require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
+      require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
       const auto got = fetch<half>(out.data(), std::size_t{rows} * stride, in);
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double s = i % stride < outputs ? sum[i] : 0;
@@ -147,6 +159,23 @@ void check_epilogues(stream& in) {
   }
 }
 
+/// Checks that the first rows of x become x plus each of their partial sums.
+void check_parts_added(stream& in, gemm p, const std::vector<float>& before, const device_buffer<float>& x) {
+  const std::uint32_t rows = 1024, first = 128;
+  const std::size_t part = std::size_t{first} * p.outputs;
+  p.out = x.data(), p.how = epilogue::add_f32;
+  require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
+  const device_buffer<float> parts(p.segments * part);
+  p.out = parts.data(), p.how = epilogue::store_parts, p.part_stride = part;
+  require(ours().run(in, element::f16, {&p, 1}, nullptr, first));
+  const auto each = fetch<float>(parts.data(), parts.size(), in), after = fetch<float>(x.data(), x.size(), in);
+  for (std::size_t i = 0; i < part; ++i) {
+    float sum = before[i];
+    for (std::uint32_t s = 0; s < p.segments; ++s) sum += each[s * part + i];
+    if (after[i] != sum) return expect(false, "x + each partial sum at " + std::to_string(i));
+  }
+}
+
 /// Checks the epilogue x + sum, one addition in fp32, for tiles of every width.
 void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
   constexpr std::uint32_t rows_max = 1024;
@@ -158,12 +187,16 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
     for (const std::uint32_t rows : {130u, 600u, 700u, 960u, 1000u, 1024u}) {
       gemm p{matrix.data(), in_rows.data(), sums.data(),         outputs, inputs,
              inputs,        outputs,        epilogue::store_f32, segments};
-      if (segments > 1 && hopper_splits({&p, 1}, rows)) continue;
+      if (segments > 1 && ours().splits({&p, 1}, rows)) continue;
       fill<<<512, 256, 0, in>>>(x.data(), rows_max, outputs, outputs, 10, 3.0f);
       const auto before = fetch<float>(x.data(), x.size(), in);
-      require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
+      if (segments > 1 && ours().adds_each) {
+        check_parts_added(in, p, before, x);
+        continue;
+      }
+      require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
       p.out = x.data(), p.how = epilogue::add_f32;
-      require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
+      require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
       const auto sum = fetch<float>(sums.data(), sums.size(), in), after = fetch<float>(x.data(), x.size(), in);
       for (std::size_t i = 0; i < after.size(); ++i)
         if (after[i] != (i < std::size_t{rows} * outputs ? before[i] + sum[i] : before[i])) {
@@ -222,10 +255,10 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
       p.done = p.when == turn::second ? done.data() : nullptr;
       p.pdl_early_launch = i == 0;
     }
-    if (together) return matmul_hopper(in, type_of<Element>, gemms, nullptr, rows);
+    if (together) return ours().run(in, type_of<Element>, gemms, nullptr, rows);
     const std::span<const gemm> all(gemms);
-    if (auto r = matmul_hopper(in, type_of<Element>, all.first(pairs + 1), nullptr, rows); !r) return r;
-    return matmul_hopper(in, type_of<Element>, all.subspan(pairs + 1), nullptr, rows);
+    if (auto r = ours().run(in, type_of<Element>, all.first(pairs + 1), nullptr, rows); !r) return r;
+    return ours().run(in, type_of<Element>, all.subspan(pairs + 1), nullptr, rows);
   };
   // The first GEMMs of the next launch read the outputs of the second ones, so one wrong bit persists.
   const auto outcome = [&](std::uint32_t rows, bool together) {
@@ -366,12 +399,12 @@ class layer_gemms {
     for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
     float* parts = parts_.data();
     for (gemm& p : all.subspan(first, cut)) {
-      p.segments = segments_of(p.inputs, tiles);
-      if (p.segments == 1 || !hopper_splits(all, rows)) continue;
+      p.segments = segments_of(p.inputs, tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
+      if (p.segments == 1 || !ours().splits(all, rows)) continue;
       p.how = epilogue::store_parts, p.out = parts, p.part_stride = std::size_t{rows} * p.outputs;
       parts += p.segments * p.part_stride;
     }
-    return matmul_hopper(in_, element::f16, all, nullptr, rows);
+    return ours().run(in_, element::f16, all, nullptr, rows);
   }
 
   stream& in_;
@@ -471,7 +504,7 @@ void show_power(stream& in, std::uint32_t rows) {
   std::printf("7.2B key %u rows", rows);
   sustain(in, "ours", operations, [&](int i) {
     const gemm p = of(i);
-    return matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows);
+    return ours().run(in, element::f16, {&p, 1}, nullptr, rows);
   });
   const auto library = open_matmul_library();
   if (!library) return static_cast<void>(std::printf(" | %s\n", library.error().message.c_str()));
@@ -502,14 +535,19 @@ int main(int count, char** arguments) {
     for (int i = 2; i < count; ++i) show_power(in, number(i));
     return failures ? 1 : 0;
   }
-  const auto check_shapes = [&](auto... of) { check_shape<half>(in, of...), check_shape<bf16>(in, of...); };
+  const bool has_bf16 = profile_of(0)->has_bf16();
+  const auto check_shapes = [&](auto... of) {
+    check_shape<half>(in, of...);
+    if (has_bf16) check_shape<bf16>(in, of...);
+  };
+  std::printf("%s\n", ours().name);
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: this shape is correct");
   } else if (what == "check" && count > 2 && std::string(arguments[2]) == "turns") {
     check_turns<half>(in, count > 3 ? number(3) : turn_repeats);
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: dependent GEMMs are correct");
-  } else if (what != "speed") {
+  } else if (what != "speed" && what != "shapes") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},
                                                    {96u, 128u, 1u},
                                                    {480u, 256u, 1u},
@@ -529,11 +567,22 @@ int main(int count, char** arguments) {
     check_epilogues(in);
     check_additions(in, 4032, 512);
     check_additions(in, 2048, 8192);  // value of 1.5B, where a pair of blocks computes each tile
-    check_who_pairs();
+    if (ours().run == matmul_hopper) check_who_pairs();
     check_turns<half>(in);
-    check_turns<bf16>(in);
+    if (has_bf16) check_turns<bf16>(in);
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: correct, with the same bits for any number of rows");
     if (failures) return 1;
+  }
+  if (what == "shapes") {  // each shape of tiles of the kernels by mma.sync
+    constexpr const char* names[] = {"small", "flat", "square", "broad", "wide"};
+    for (const std::uint32_t rows : {128u, 320u, 512u, 960u, 4096u})
+      for (const mma_shape shape :
+           {mma_shape::small, mma_shape::flat, mma_shape::square, mma_shape::broad, mma_shape::wide}) {
+        impose_shape(shape);
+        std::printf("%s: ", names[static_cast<int>(shape)]);
+        time_model(in, "7.2B", 4096, {96, 480, 128, 128}, rows, rows);
+      }
+    return 0;
   }
   if (what != "check") {
     const std::uint32_t least = count > 2 ? std::stoul(arguments[2]) : 1,

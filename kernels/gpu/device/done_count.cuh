@@ -4,14 +4,14 @@
 #include "kernels/gpu/runtime/runtime.hpp"
 
 /// Synchronisation between products of one launch that depend on each other (see `turn`): blocks that write an output
-/// count themselves as done, blocks that read it by TMA wait for the count. Blocks begin in the order of their numbers,
+/// count themselves as done, blocks that read it wait for the count. Blocks begin in the order of their numbers,
 /// so the blocks that are waited for have begun. CUDA; the emulator runs one block after another.
 namespace skein::kernels::gpu {
 
 /// Orders a thread's accesses to global memory against those of TMA (PTX ISA, "proxies"): needed by the thread that
 /// wrote and by the thread that issues the TMA read.
 __device__ inline void fence_between_proxies() {
-#if !defined(SKEIN_GPU_EMULATOR)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.global;" ::: "memory");
 #endif
 }

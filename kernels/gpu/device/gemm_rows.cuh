@@ -32,6 +32,20 @@ struct gemms_on_their_way {
         for (unsigned i = 0; i < count; ++i) values[i] += addends[p].values[i];
     for (unsigned i = 0; i < count; ++i) values[i] = to_float(from_float<Element>(values[i]));
   }
+
+  /// values += what read() gives, or each partial sum by itself.
+  __device__ void add_to(float (&values)[count], bool adds_each) const {
+    if (adds_each) {
+#pragma unroll
+      for (std::uint32_t p = 0; p < gemm_parts_max; ++p)
+        if (p < parts)
+          for (unsigned i = 0; i < count; ++i) values[i] += addends[p].values[i];
+      return;
+    }
+    float sums[count];
+    read(sums);
+    for (unsigned i = 0; i < count; ++i) values[i] += sums[i];
+  }
 };
 
 template <typename Element, unsigned count>

@@ -5,9 +5,9 @@
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #endif
 
-/// Matrix instructions of a warp's tensor cores, and asynchronous copies to shared memory (cp.async). CUDA from sm_80
-/// on; the emulator has the same at a warp width of 32, so that tests cover the kernels that use them. On other targets
-/// this code compiles but never runs.
+/// Matrix instructions of a warp's tensor cores, and asynchronous copies to shared memory (cp.async; on sm_75 they are
+/// complete at once). CUDA from sm_75 on; the emulator has the same at a warp width of 32, so that tests cover the
+/// kernels that use them. On other targets this code compiles but never runs.
 ///
 /// Operands are fp16, in pairs; sums are fp32. A lane's place in a tile is g = lane / 4 and t = lane % 4:
 ///   A, 16 x 16 : a[0] = A[g, 2t ..]   a[1] = A[g + 8, 2t ..]   a[2] = A[g, 2t + 8 ..]   a[3] = A[g + 8, 2t + 8 ..]
@@ -33,9 +33,7 @@ __device__ inline operand_pair to_operands(float first, float second) {
 #if defined(SKEIN_GPU_EMULATOR)
   return {emulator::as_operand(first), emulator::as_operand(second)};
 #elif defined(__CUDA_ARCH__)
-  operand_pair pair;
-  asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(pair.bits) : "f"(second), "f"(first));
-  return pair;
+  return {rounded_pair<half>(first, second)};
 #else
   return {};
 #endif
@@ -67,6 +65,11 @@ __device__ inline void multiply_tiles(tile_c& c, const tile_a& a, const tile_b& 
   const float as[4][2] = {
       {a[0].first, a[0].second}, {a[1].first, a[1].second}, {a[2].first, a[2].second}, {a[3].first, a[3].second}};
   emulator::multiply_tiles(c, as, {{b[0].first, b[0].second}, {b[1].first, b[1].second}});
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  for (int i = 0; i < 2; ++i)
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[2 * i].bits), "r"(a[2 * i + 1].bits), "r"(b[i].bits));
 #elif defined(__CUDA_ARCH__)
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -170,18 +173,9 @@ __device__ inline void store_turned(std::byte* row, unsigned beyond, const std::
 #endif
 }
 
-/// Makes a lane's preceding writes to shared memory visible to the other lanes of the warp.
-__device__ inline void warp_barrier() {
-#if defined(__CUDA_ARCH__)
-  __syncwarp();
-#else
-  static_cast<void>(ballot(true));
-#endif
-}
-
 /// Copies 16 bytes to shared memory; they are visible after await_copies and a barrier.
 __device__ inline void copy_async(void* shared, const void* from) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile(
       "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
       "l"(from)
@@ -192,14 +186,14 @@ __device__ inline void copy_async(void* shared, const void* from) {
 }
 /// Ends a group of a thread's copies.
 __device__ inline void end_copies() {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 /// Waits for all groups of this thread except the last `in_flight`.
 template <unsigned in_flight>
 __device__ void await_copies() {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(in_flight) : "memory");
 #endif
 }

@@ -60,4 +60,13 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
+/// Makes a lane's preceding writes to shared memory visible to the other lanes of the warp.
+__device__ inline void warp_barrier() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp();
+#else
+  static_cast<void>(ballot(true));
+#endif
+}
+
 }  // namespace skein::kernels::gpu

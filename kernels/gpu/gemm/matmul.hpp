@@ -61,11 +61,12 @@ struct gemm {
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const gemm& p) {
   return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
 }
-/// The segments for a matrix whose launch has `output_tiles` tiles of 64 outputs in total: up to four, as long as all
-/// of their blocks fit on a large GPU at once and no segment is empty.
-[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs, std::uint32_t output_tiles) {
+/// The segments for a matrix whose launch has `output_tiles` tiles of 64 outputs in total: up to four, as long as there
+/// are at most `blocks` blocks and no segment is empty.
+[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs, std::uint32_t output_tiles,
+                                                  std::uint32_t blocks) {
   const std::uint32_t tiles = padded(inputs) / matrix_tile;
-  const std::uint32_t wanted = output_tiles > 132 ? 1 : output_tiles > 66 ? 2 : 4;
+  const std::uint32_t wanted = 2 * output_tiles > blocks ? 1 : 4 * output_tiles > blocks ? 2 : 4;
   const std::uint32_t each = (tiles + wanted - 1) / wanted;
   return (tiles + each - 1) / each;
 }
@@ -115,6 +116,10 @@ struct matmul_functions {
   /// Whether that launch stores its products of several segments as partial sums (finish::store_parts) at `rows_room`
   /// rows. Its second products do not count.
   bool (*splits)(std::span<const gemm> gemms, std::uint32_t rows_room);
+  /// Whether epilogue::add_f32 adds the sum of each segment by itself, in order; otherwise it adds their sum.
+  bool adds_each = false;
+  /// The blocks of a launch of few rows that an SM runs at once, at the speed of the memory.
+  double blocks_per_sm = 2;
 };
 /// The plain kernel stores partial sums for up to eight rows, so that tests cover both cases.
 [[nodiscard]] matmul_functions plain_matmul();

@@ -335,20 +335,12 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm>
                  : launch_columns<takes::parts>(fastest, in, type, gemms, rows_room);
 }
 
+bool hopper_is_built() {
 #if defined(SKEIN_SM90A) || defined(SKEIN_GPU_EMULATOR)
-constexpr bool has_code = true;
+  return true;
 #else
-constexpr bool has_code = false;  // sm_90a is not among the targets of the build
+  return false;
 #endif
-
-result<matmul_functions> choose_matmul(int device, element type) {
-  int major = 0;
-  if (const auto r =
-          outcome(SKEIN_GPU(DeviceGetAttribute)(&major, SKEIN_GPU(DevAttrComputeCapabilityMajor), device), "querying");
-      !r)
-    return r.error();
-  if (!has_code || major != 9 || type == element::f32) return plain_matmul();
-  return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
 }
 
 }  // namespace skein::kernels::gpu

@@ -9,6 +9,9 @@ namespace skein::kernels::gpu {
 [[nodiscard]] result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms,
                                          const std::uint32_t* row_count, std::uint32_t rows_room);
 
+/// Whether sm_90a is among the targets of the build.
+[[nodiscard]] bool hopper_is_built();
+
 /// As matmul_functions::splits: true while there would be too few blocks if each block summed all segments.
 [[nodiscard]] bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows_room);
 

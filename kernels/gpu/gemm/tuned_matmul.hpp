@@ -47,6 +47,9 @@ class tuned_matmul {
     return ours_.splits(launch, rows_room) && (!takes(rows_room) || is_better_in_parts(independent(launch), rows_room));
   }
 
+  [[nodiscard]] bool adds_each() const { return ours_.adds_each; }
+  [[nodiscard]] double blocks_per_sm() const { return ours_.blocks_per_sm; }
+
   [[nodiscard]] std::size_t bytes() const { return workspace_.bytes(); }
   /// Human-readable: the GEMMs that the library runs, as "cuBLASLt 130100; 4096x4096 of 512 1024"; empty without one.
   [[nodiscard]] std::string description() const;

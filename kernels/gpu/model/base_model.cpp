@@ -37,6 +37,12 @@ tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, co
   return {*ours, type};
 }
 
+std::uint32_t count_sms_of(int device) {
+  const auto profile = profile_of(device);
+  if (!profile) throw device_failure(profile.error());
+  return profile->sm_count;
+}
+
 device_buffer<float> activation_floats(std::size_t count) { return device_buffer<float>(count, "activations"); }
 
 }  // namespace
@@ -49,6 +55,7 @@ base_model::base_model(const model_dims& dims, const gpu_options& options, const
       layout_(layout_of(dims_, options, room)),
       activations_(room.rows, type_, false),
       matmul_(choose_gemms(options, room, open_library, library_)),
+      split_blocks_(static_cast<std::uint32_t>(count_sms_of(options.device) * matmul_.blocks_per_sm())),
       x_{{activation_floats(std::size_t{room.rows} * dims.embd),
           activation_floats(std::size_t{room.rows} * dims.embd)}},
       parts_{{activation_floats(parts_floats(dims, room)), activation_floats(parts_floats(dims, room)),
@@ -208,7 +215,10 @@ void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activat
   gemm change{matrix.data, in.data, x(), matrix.outputs, matrix.inputs, in.stride, dims_.embd, epilogue::add_f32};
   // With more rows, the weights of products two launches ahead would compete with this launch.
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
-  if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
+  if (cut_into_segments({&change, 1}, {&change, 1}, tick)) {
+    added_ = store_parts(change, parts_[0], tick);
+    added_.adds_each = matmul_.adds_each();
+  }
   multiply_rows(tick, {&change, 1});
 }
 
@@ -225,7 +235,7 @@ void base_model::split(std::span<gemm> some, std::span<const gemm> launch, std::
 bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const {
   std::uint32_t tiles = 0;
   for (const gemm& p : some) tiles += padded(p.outputs) / matrix_tile;
-  for (gemm& p : some) p.segments = segments_of(p.inputs, tiles);
+  for (gemm& p : some) p.segments = segments_of(p.inputs, tiles, split_blocks_);
   return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
 }
 

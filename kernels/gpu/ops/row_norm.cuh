@@ -50,9 +50,7 @@ __device__ void add_to_row(row_share<packets>& row, const residual& from, std::u
     addends[i] = gemms_on_their_way<float, 4>(from.added, t, channel);
   });
   for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
-    float sums[4];
-    addends[i].read(sums);
-    for (unsigned e = 0; e < 4; ++e) row.values[i][e] += sums[e];
+    addends[i].add_to(row.values[i], from.added.adds_each);
   });
 }
 

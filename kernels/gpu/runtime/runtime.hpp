@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/result.hpp"
+#include "kernels/gpu/types/device_profile.hpp"
 #include "kernels/gpu/types/device_properties.hpp"
 
 // The only code that depends on the GPU runtime. The three runtimes have the same calls with different prefixes.
@@ -22,6 +23,8 @@
 #define hipHostAllocDefault hipHostMallocDefault
 #define hipFreeHost hipHostFree
 #define hipDevAttrMultiProcessorCount hipDeviceAttributeMultiprocessorCount
+#define hipDeviceAttr hipDeviceAttribute_t
+#define hipDevAttrMaxSharedMemoryPerBlockOptin hipDeviceAttributeMaxSharedMemoryPerBlock
 #else
 #include <cuda.h>
 #include <cuda_fp16.h>
@@ -74,15 +77,19 @@ inline result<device_properties> describe_device(int device) {
                            static_cast<std::uint32_t>(properties.warpSize)};
 }
 
-/// The number of SMs of the current device. Queried at every launch that needs it, which is fast.
+/// The profile of a device, limited by the one in $SKEIN_DEVICE_PROFILE or by impose_profile. Queried at every launch
+/// that needs it, which is fast. Errors: unavailable; bad_config if the variable names no profile.
+[[nodiscard]] result<device_profile> profile_of(int device);
+/// Of the current device.
+[[nodiscard]] result<device_profile> current_profile();
+/// Replaces $SKEIN_DEVICE_PROFILE for the calling thread, for tests and benchmarks.
+void impose_profile(const std::optional<device_profile>& profile);
+
+/// The number of SMs of the current device.
 inline result<std::uint32_t> count_sms() {
-  int device = 0, count = 0;
-  if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "querying the current device"); !r) return r.error();
-  if (const auto r =
-          outcome(SKEIN_GPU(DeviceGetAttribute)(&count, SKEIN_GPU(DevAttrMultiProcessorCount), device), "counting SMs");
-      !r)
-    return r.error();
-  return static_cast<std::uint32_t>(count);
+  const auto profile = current_profile();
+  if (!profile) return profile.error();
+  return profile->sm_count;
 }
 
 inline result<void> copy_to_device(void* to, const void* pinned, std::size_t bytes, stream_handle stream) {
@@ -107,7 +114,7 @@ struct launch_shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
-  bool uses_pdl = false;  ///< PDL: the kernel keeps the rules of device/pdl.cuh
+  bool uses_pdl = false;  ///< PDL, if the device has it: the kernel keeps the rules of device/pdl.cuh
   unsigned cluster = 1;   ///< blocks per cluster, see device/block_pair.cuh; above 1 only for kernels that overlap
 };
 
@@ -127,7 +134,9 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
   void* addresses[] = {&arguments..., nullptr};
   check(shape.cluster == 1 || shape.uses_pdl);
 #if defined(__CUDACC__)
-  if (shape.uses_pdl) {
+  const auto profile = shape.uses_pdl ? current_profile() : device_profile{};
+  if (!profile) return profile.error();
+  if (profile->has_pdl) {
     cudaLaunchAttribute attributes[2]{};
     attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[0].val.programmaticStreamSerializationAllowed = 1;

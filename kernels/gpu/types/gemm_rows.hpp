@@ -14,6 +14,7 @@ struct gemm_rows {
   std::uint32_t stride = 0;     ///< elements or floats from one row to the next; a multiple of 4
   std::uint32_t parts = 0;      ///< up to gemm_parts_max
   std::size_t part_stride = 0;  ///< a multiple of 4
+  bool adds_each = false;       ///< a consumer that adds them to something adds each by itself (matmul_functions)
 };
 
 }  // namespace skein::kernels::gpu

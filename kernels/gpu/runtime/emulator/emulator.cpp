@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -29,11 +31,14 @@ thread_local emuError_t last_error = emuSuccess;
 thread_local int emulator::own_memory::depth = 0;
 std::uint64_t emulator::device_allocations() { return allocations; }
 
+// "sm_80:5": compute capability 8.0, five SMs.
 emulator::device_traits emulator::usual_traits() {
-  constexpr std::string_view hopper = "sm_90a:";
   const char* const given = std::getenv("SKEIN_EMULATED_DEVICE");
-  if (!given || !std::string_view(given).starts_with(hopper)) return {};
-  return {std::max(1, std::atoi(given + hopper.size())), 9};
+  int capability = 0, sm_count = 0;
+  if (!given || (std::sscanf(given, "sm_%d:%d", &capability, &sm_count) != 2 &&
+                 std::sscanf(given, "sm_%da:%d", &capability, &sm_count) != 2))
+    return {};
+  return {std::max(1, sm_count), capability / 10, capability % 10};
 }
 
 struct emuGraph {
@@ -102,7 +107,13 @@ emuError_t emuGetDevice(int* device) {
 }
 emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device) {
   if (device != 0) return emuErrorInvalidDevice;
-  *out = what == emuDevAttrMultiProcessorCount ? emulator::traits.sm_count : emulator::traits.compute_capability_major;
+  const auto& of = emulator::traits;
+  switch (what) {
+    case emuDevAttrMultiProcessorCount: *out = of.sm_count; break;
+    case emuDevAttrComputeCapabilityMajor: *out = of.compute_capability_major; break;
+    case emuDevAttrComputeCapabilityMinor: *out = of.compute_capability_minor; break;
+    case emuDevAttrMaxSharedMemoryPerBlockOptin: *out = of.shared_bytes_per_block; break;
+  }
   return emuSuccess;
 }
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {

@@ -51,7 +51,12 @@ enum emuMemcpyKind { emuMemcpyHostToDevice, emuMemcpyDeviceToHost, emuMemcpyDevi
 emuError_t emuGetDeviceCount(int* count);
 emuError_t emuSetDevice(int device);
 emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device);
-enum emuDeviceAttr { emuDevAttrMultiProcessorCount, emuDevAttrComputeCapabilityMajor };
+enum emuDeviceAttr {
+  emuDevAttrMultiProcessorCount,
+  emuDevAttrComputeCapabilityMajor,
+  emuDevAttrComputeCapabilityMinor,
+  emuDevAttrMaxSharedMemoryPerBlockOptin
+};
 emuError_t emuGetDevice(int* device);
 emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device);
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
@@ -104,10 +109,12 @@ struct own_memory {
 };
 /// The properties that the device reports to this host thread.
 struct device_traits {
-  int sm_count = 1;
-  int compute_capability_major = 0;  ///< 9, at a warp width of 32: it has the features of sm_90a
+  int sm_count = 2;                  ///< so that matrices of tests are cut into 1, 2 and 4 segments
+  int compute_capability_major = 0;  ///< from 7.5 on, at a warp width of 32: it has tensor cores; 9: those of sm_90a
+  int compute_capability_minor = 0;
+  int shared_bytes_per_block = 227 << 10;
 };
-/// One SM without features; if $SKEIN_EMULATED_DEVICE is "sm_90a:N", N SMs with those of sm_90a.
+/// Two SMs without features; if $SKEIN_EMULATED_DEVICE is "sm_80:N" or the like, N SMs with those of sm_80.
 [[nodiscard]] device_traits usual_traits();
 inline thread_local device_traits traits = usual_traits();
 /// Replaces the device while it exists.

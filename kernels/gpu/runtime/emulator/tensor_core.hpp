@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <deque>
 
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
@@ -67,6 +68,82 @@ void store_turned(void* row, const std::uint32_t (&pairs)[count],
     for (unsigned e = 0; e < 2; ++e)
       reinterpret_cast<std::uint16_t*>(rows[8 * i + 2 * t + e])[g] = static_cast<std::uint16_t>(pairs[i] >> 16 * e);
 }
+
+/// ldmatrix over four 8 x 8 matrices: row r of matrix i is at the address that lane 8 i + r gives.
+inline void load_fragments(const void* row, std::uint32_t (&to)[4],
+                           const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const unsigned lane = runner.lane(), g = lane / 4, t = lane % 4;
+  const std::uint64_t* const rows = runner.exchange(reinterpret_cast<std::uintptr_t>(row), where);
+  for (unsigned i = 0; i < 4; ++i) to[i] = reinterpret_cast<const std::uint32_t*>(rows[8 * i + g])[t];
+}
+
+/// c += a b over 16-bit elements in the layout of device/mma.cuh: the 16 products are summed in order, then added.
+template <typename Element>
+void multiply_fragments(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                        const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const unsigned lane = runner.lane(), g = lane / 4, t = lane % 4;
+  const auto element = [](std::uint64_t pair, unsigned which) {
+    const auto bits = static_cast<std::uint16_t>(pair >> 16 * which);
+    return to_float(std::bit_cast<Element>(bits));
+  };
+  float rows[2][16], columns[2][16];
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint64_t* const of_a = runner.exchange(a[i], where);
+    for (unsigned k = 0; k < 8; ++k) rows[i % 2][i / 2 * 8 + k] = element(of_a[4 * g + k / 2], k % 2);
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::uint64_t* const of_b = runner.exchange(b[i], where);
+    for (unsigned column = 0; column < 2; ++column)
+      for (unsigned k = 0; k < 8; ++k) columns[column][i * 8 + k] = element(of_b[4 * (2 * t + column) + k / 2], k % 2);
+  }
+  for (unsigned i = 0; i < 4; ++i) {
+    float sum = 0;
+    for (unsigned k = 0; k < 16; ++k) sum += rows[i / 2][k] * columns[i % 2][k];
+    c[i] += sum;
+  }
+}
+
+/// The cp.async copies of a thread, of zeros if `from` is null. Each is made at once, or when it is waited for.
+class async_copies {
+ public:
+  [[nodiscard]] static async_copies& of_this_thread() {
+    thread_local std::vector<async_copies> of_block(1024);
+    const auto& runner = block_runner::of_this_thread();
+    async_copies& mine = of_block[runner.thread_number()];
+    if (mine.block_ != runner.blocks_begun()) mine = {};
+    mine.block_ = runner.blocks_begun();
+    return mine;
+  }
+
+  void begin(void* to, const void* from) {
+    begun_.push_back({ended_groups_, to, from});
+    if (block_runner::of_this_thread().any_below(4) == 0) finish(~std::uint64_t{0});
+  }
+  void end_group() { ++ended_groups_; }
+  /// Waits for all groups except the last `left`.
+  void wait(unsigned left) {
+    if (ended_groups_ > left) finish(ended_groups_ - left);
+  }
+
+ private:
+  struct pending {
+    std::uint64_t group;
+    void* to;
+    const void* from;
+  };
+  void finish(std::uint64_t before_group) {
+    for (; !begun_.empty() && begun_.front().group < before_group; begun_.pop_front())
+      if (begun_.front().from)
+        std::memcpy(begun_.front().to, begun_.front().from, 16);
+      else
+        std::memset(begun_.front().to, 0, 16);
+  }
+
+  std::uint64_t block_ = 0, ended_groups_ = 0;
+  std::deque<pending> begun_;
+};
 
 /// The wgmma instructions that a thread's warpgroup runs asynchronously. Each is executed at once, or when it is waited
 /// for.

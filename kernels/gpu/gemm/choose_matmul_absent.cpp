@@ -1,4 +1,4 @@
-// For targets without the tensor cores of sm_90a: AMD, and the emulator with warps of 64 lanes.
+// For targets without the tensor cores of NVIDIA GPUs: AMD, and the emulator with warps of 64 lanes.
 #include "kernels/gpu/gemm/matmul.hpp"
 
 namespace skein::kernels::gpu {

@@ -1,0 +1,17 @@
+#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/matmul_mma.hpp"
+
+namespace skein::kernels::gpu {
+
+result<matmul_functions> choose_matmul(int device, element type) {
+  const auto profile = profile_of(device);
+  if (!profile) return profile.error();
+  if (type == element::f32) return plain_matmul();
+  if (profile->has_wgmma && hopper_is_built())
+    return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
+  if (type == element::bf16 ? profile->has_bf16() : profile->has_tensor_cores())
+    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, 2.5};
+  return plain_matmul();
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,25 @@
+#pragma once
+#include <optional>
+
+#include "kernels/gpu/gemm/matmul.hpp"
+
+namespace skein::kernels::gpu {
+
+/// Has the contract of matmul(), on tensor cores by mma.sync: fp16 from sm_75 on, bf16 from sm_80 on. Its bits differ
+/// from those of other kernels: one instruction adds 16 products (8 on sm_75) at once, and instructions follow each
+/// other in ascending order of inputs. Rows from *row_count up to `rows_room` may be read and written, so every buffer
+/// has space for them; they do not affect other rows. epilogue::add_f32 adds the sum of each segment by itself, in
+/// order.
+[[nodiscard]] result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> gemms,
+                                      const std::uint32_t* row_count, std::uint32_t rows_room);
+
+/// As matmul_functions::splits: true while there would be too few blocks if each block summed all segments.
+[[nodiscard]] bool mma_splits(std::span<const gemm> gemms, std::uint32_t rows_room);
+
+/// The tiles of launches of more than 64 rows, outputs by rows: 64 x 64, 64 x 128, 128 x 128, 128 x 192,
+/// 128 x 256.
+enum class mma_shape : std::uint8_t { small, flat, square, broad, wide };
+/// Replaces the choice, for measurements; the shape must fit the device.
+void impose_shape(std::optional<mma_shape> shape);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,94 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/gpu/device/done_count.cuh"
+#include "kernels/gpu/gemm/matmul.hpp"
+
+/// How the products of a launch are cut into tiles for matmul_mma.cu. CUDA and the emulator.
+namespace skein::kernels::gpu::mma {
+
+inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
+inline constexpr unsigned packets_of_row = row_bytes / 16;
+/// Row tiles whose inputs stay in the L2 cache while all weights pass.
+inline constexpr std::uint32_t band_tiles = 8;
+
+/// What a block does with the segments of a product (split-K).
+enum class takes {
+  one,         ///< one segment per block
+  sum_of_all,  ///< all, whose sums it adds in registers
+  adds_each    ///< all, and adds the sum of each to the output, which is fp32 (epilogue::add_f32)
+};
+
+/// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps.
+template <int outputs_, int columns_, int warps_m_, int warps_n_, int stages_, takes segments_, int blocks_per_sm_ = 1>
+struct tiling {
+  static constexpr int outputs = outputs_, columns = columns_, warps_m = warps_m_, warps_n = warps_n_;
+  static constexpr int stages = stages_;
+  static constexpr takes segments = segments_;
+  static constexpr bool adds_up = segments != takes::one;
+  static constexpr int blocks_per_sm = blocks_per_sm_;  ///< which limits registers
+  static constexpr int warps = warps_m * warps_n;
+  static constexpr unsigned threads = 32 * warps;
+  static constexpr int tiles_m = outputs / warps_m / 16, tiles_n = columns / warps_n / 8;  // of a warp
+  static_assert(tiles_m > 0 && (tiles_n == 1 || tiles_n % 2 == 0));
+  static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
+  static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
+  /// Results leave a warp through shared memory, eight rows at a time, if there are many.
+  static constexpr bool lays_down = columns >= 64;
+  static constexpr std::uint32_t piece_floats = tiles_m * 16 + 4;  // of a row; 4: no bank conflicts
+  static constexpr std::uint32_t piece_bytes = 8 * piece_floats * sizeof(float);
+  static constexpr std::size_t shared_bytes =
+      std::max(std::uint32_t{stages} * stage_bytes, lays_down ? warps* piece_bytes : 0);
+};
+
+/// A product as blocks read it.
+struct placed_gemm {
+  const std::byte *weights, *inputs;
+  void* out;
+  std::size_t weight_stride, in_stride;  // bytes
+  std::size_t part_stride;
+  std::uint32_t weight_rows, outputs, out_stride;
+  std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
+  std::uint32_t tiles;                 // of outputs, per segment that has blocks of its own
+  std::uint32_t first_item;            // in the launch
+  epilogue how;
+  turn when;
+  bool in_packets;  // rows of the output can be written 16 bytes at a time
+};
+
+struct placed_gemms {
+  placed_gemm of[gemms_max];
+  std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
+  bool pdl, pdl_early_launch;
+  done_count done;  // of products that others of the launch wait for
+};
+
+/// A tile: its product, first output, first row, and range of input tiles.
+struct work_item {
+  const placed_gemm* gemm;
+  std::uint32_t output, row, segment, first, count;
+};
+
+template <typename t>
+__device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
+  std::uint32_t row_tile = 0;
+  if (all.row_tiles > 1) {  // bands of rows, one after another; within a band, neighbours share weights
+    const std::uint32_t band = item / (all.items * band_tiles), inside = item % (all.items * band_tiles);
+    const std::uint32_t tiles_of_band = min(band_tiles, all.row_tiles - band * band_tiles);
+    item = inside / tiles_of_band;
+    row_tile = band * band_tiles + inside % tiles_of_band;
+  }
+  std::uint32_t which = all.count - 1;
+  while (item < all.of[which].first_item) --which;
+  const placed_gemm& p = all.of[which];
+  const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
+  return {&p,
+          inside % p.tiles * t::outputs,
+          row_tile * t::columns,
+          segment,
+          first,
+          t::adds_up ? p.depth : min(p.segment_depth, p.depth - first)};
+}
+
+}  // namespace skein::kernels::gpu::mma

@@ -1,0 +1,74 @@
+#include <cstdlib>
+
+#include "kernels/gpu/runtime/runtime.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+struct wanted_profile {
+  std::optional<device_profile> profile;
+  std::string unknown;  ///< a name that is none
+};
+
+wanted_profile wanted_by_environment() {
+  const char* const name = std::getenv("SKEIN_DEVICE_PROFILE");
+  if (!name || *name == 0) return {};
+  const auto found = find_profile(name);
+  return found ? wanted_profile{found, ""} : wanted_profile{{}, name};
+}
+
+const wanted_profile& of_process() {
+  static const wanted_profile wanted = wanted_by_environment();
+  return wanted;
+}
+thread_local std::optional<device_profile> of_thread;
+
+result<std::uint32_t> attribute(SKEIN_GPU(DeviceAttr) what, int device) {
+  int value = 0;
+  if (const auto r = outcome(SKEIN_GPU(DeviceGetAttribute)(&value, what, device), "querying an attribute"); !r)
+    return r.error();
+  return static_cast<std::uint32_t>(value);
+}
+
+/// Of other GPUs 0: their numbers mean something else.
+result<std::uint32_t> compute_capability([[maybe_unused]] int device) {
+#if defined(__HIP_PLATFORM_AMD__)
+  return 0u;
+#else
+  const auto major = attribute(SKEIN_GPU(DevAttrComputeCapabilityMajor), device);
+  if (!major) return major;
+  const auto minor = attribute(SKEIN_GPU(DevAttrComputeCapabilityMinor), device);
+  if (!minor) return minor;
+  return 10 * *major + *minor;
+#endif
+}
+
+}  // namespace
+
+result<device_profile> profile_of(int device) {
+  if (!of_process().unknown.empty())
+    return error{
+        error_kind::bad_config,
+        "SKEIN_DEVICE_PROFILE: no profile has the name '" + of_process().unknown + "'; there are " + profile_names(),
+        ""};
+  const auto capability = compute_capability(device);
+  if (!capability) return capability.error();
+  const auto sm_count = attribute(SKEIN_GPU(DevAttrMultiProcessorCount), device);
+  if (!sm_count) return sm_count.error();
+  const auto shared = attribute(SKEIN_GPU(DevAttrMaxSharedMemoryPerBlockOptin), device);
+  if (!shared) return shared.error();
+  const device_profile own = make_profile(*capability, *sm_count, *shared);
+  const auto& imposed = of_thread ? of_thread : of_process().profile;
+  return imposed ? limit_profile(own, *imposed) : own;
+}
+
+result<device_profile> current_profile() {
+  int device = 0;
+  if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "querying the current device"); !r) return r.error();
+  return profile_of(device);
+}
+
+void impose_profile(const std::optional<device_profile>& profile) { of_thread = profile; }
+
+}  // namespace skein::kernels::gpu
