@@ -5,7 +5,7 @@
 // the first ones, which saves a launch, some 3 us.
 //
 // A block has a tile of outputs by rows. Its threads copy stages of weights and inputs, 64 inputs deep, to a ring in
-// shared memory (cp.async), whose rows of 128 bytes are swizzled as ldmatrix reads them without bank conflicts, and
+// shared memory (cp.async), from which ldmatrix reads them without bank conflicts, and
 // multiply the stages that have arrived. Weights do not depend on the preceding kernel: with PDL the first ring of them
 // is requested before that kernel has ended.
 //
@@ -35,35 +35,36 @@ namespace mma {
 
 namespace {
 
-/// Where 16 bytes of a row of a tile are: pieces are XORed with the row modulo eight.
-__device__ unsigned swizzled(unsigned row, unsigned piece) { return row * row_bytes + ((piece ^ row % 8) << 4); }
-
-/// Copies tiles of 64 inputs by `rows` rows, a third of a tile at a time. Rows at and beyond `end` are zero.
-template <int rows, unsigned threads, bool ahead>
-class tile_copier {
+/// Copies stages of `rows` rows, a part of a stage at a time. Rows at and beyond `end` are zero.
+template <typename t, int rows, bool ahead>
+class stage_copier {
  public:
-  __device__ tile_copier(const std::byte* from, std::size_t stride, std::uint32_t first, std::uint32_t end,
-                         std::uint32_t tile)
-      : from_(from + (first + threadIdx.x / packets_of_row) * stride + tile * row_bytes +
-              threadIdx.x % packets_of_row * 16),
-        step_(rows_at_once * stride),
-        left_(static_cast<int>(end - first) - static_cast<int>(threadIdx.x / packets_of_row)),
-        to_(swizzled(threadIdx.x / packets_of_row, threadIdx.x % packets_of_row)) {}
+  /// As many as there are steps in which operands of the same stage are loaded.
+  static constexpr unsigned parts = t::steps - 1;
 
-  /// `tile`: counted from the first one.
-  __device__ void copy(std::byte* to, std::uint32_t tile, unsigned third) const {
+  /// `stage`: the first one.
+  __device__ stage_copier(const std::byte* from, std::size_t stride, std::uint32_t first, std::uint32_t end,
+                          std::uint32_t stage)
+      : from_(from + (first + own_row()) * stride + stage * t::row_bytes + threadIdx.x % t::packets_of_row * 16),
+        step_(rows_at_once * stride),
+        left_(static_cast<int>(end - first) - static_cast<int>(own_row())),
+        to_(t::place(own_row(), threadIdx.x % t::packets_of_row)) {}
+
+  /// `stage`: counted from the first one.
+  __device__ void copy(std::byte* to, std::uint32_t stage, unsigned part) const {
     constexpr unsigned each = (rows + rows_at_once - 1) / rows_at_once;
-    if (rows < rows_at_once && threadIdx.x / packets_of_row >= rows) return;
+    if (rows < rows_at_once && own_row() >= rows) return;
 #pragma unroll
     for (unsigned i = 0; i < each; ++i)
-      if (i % 3 == third)
-        copy_packet<ahead>(to + to_ + i * rows_at_once * row_bytes, from_ + i * step_ + tile * row_bytes,
+      if (i % parts == part)
+        copy_packet<ahead>(to + to_ + i * rows_at_once * t::row_bytes, from_ + i * step_ + stage * t::row_bytes,
                            static_cast<int>(i * rows_at_once) < left_);
   }
 
  private:
-  static constexpr unsigned rows_at_once = threads / packets_of_row;
-  static_assert(rows_at_once % 8 == 0);  // so that all rows of a thread are swizzled alike
+  static constexpr unsigned rows_at_once = t::threads / t::packets_of_row;
+  static_assert(rows_at_once % 8 == 0);  // so that packets of all rows of a thread are moved alike
+  __device__ static unsigned own_row() { return threadIdx.x / t::packets_of_row; }
 
   const std::byte* from_;
   std::size_t step_;
@@ -80,17 +81,17 @@ class ring {
 
   [[nodiscard]] __device__ std::byte* weights(unsigned stage) const { return stages_ + stage * t::stage_bytes; }
   [[nodiscard]] __device__ std::byte* inputs(unsigned stage) const { return weights(stage) + t::weight_bytes; }
-  __device__ void copy_weights(unsigned stage, std::uint32_t tile, unsigned third) const {
-    of_weights_.copy(weights(stage), tile, third);
+  __device__ void copy_weights(unsigned stage, std::uint32_t which, unsigned part) const {
+    of_weights_.copy(weights(stage), which, part);
   }
-  __device__ void copy_inputs(unsigned stage, std::uint32_t tile, unsigned third) const {
-    of_inputs_.copy(inputs(stage), tile, third);
+  __device__ void copy_inputs(unsigned stage, std::uint32_t which, unsigned part) const {
+    of_inputs_.copy(inputs(stage), which, part);
   }
 
  private:
   std::byte* stages_ = dynamic_shared<std::byte>();
-  tile_copier<t::outputs, t::threads, true> of_weights_;
-  tile_copier<t::columns, t::threads, false> of_inputs_;
+  stage_copier<t, t::outputs, true> of_weights_;
+  stage_copier<t, t::columns, false> of_inputs_;
 };
 
 /// A warp's place in its block, and a lane's in its warp.
@@ -107,23 +108,23 @@ struct operands {
   fragment_a a[t::tiles_m];
   fragment_b b[t::tiles_n];
 
-  /// `k`: which 16 of the 64 inputs of a stage.
+  /// `k`: which 16 inputs of a stage.
   __device__ void load(const ring<t>& memory, unsigned stage, const place<t>& at, unsigned k) {
     const std::byte* const weights = memory.weights(stage);
     const std::byte* const inputs = memory.inputs(stage);
 #pragma unroll
     for (int i = 0; i < t::tiles_m; ++i)
-      load_fragments(weights + swizzled(at.first_output + i * 16 + at.lane % 16, k * 2 + at.lane / 16), a[i]);
+      load_fragments(weights + t::place(at.first_output + i * 16 + at.lane % 16, k * 2 + at.lane / 16), a[i]);
     if constexpr (t::tiles_n == 1) {  // the other half is not used: a load of two matrices would take as long
       fragment_a both;
-      load_fragments(inputs + swizzled(at.first_column + at.lane % 8, k * 2 + at.lane / 8 % 2), both);
+      load_fragments(inputs + t::place(at.first_column + at.lane % 8, k * 2 + at.lane / 8 % 2), both);
       b[0][0] = both[0], b[0][1] = both[1];
     } else {
 #pragma unroll
       for (int j = 0; j < t::tiles_n; j += 2) {
         fragment_a both;
         const unsigned row = at.first_column + j * 8 + at.lane / 16 * 8 + at.lane % 8;
-        load_fragments(inputs + swizzled(row, k * 2 + at.lane / 8 % 2), both);
+        load_fragments(inputs + t::place(row, k * 2 + at.lane / 8 % 2), both);
         b[j][0] = both[0], b[j][1] = both[1], b[j + 1][0] = both[2], b[j + 1][1] = both[3];
       }
     }
@@ -160,12 +161,12 @@ __device__ void multiply(const placed_gemms& all, const work_item& work, const p
                          End end_segment) {
   constexpr unsigned ahead = t::stages - 1;
   const ring<t> memory(all, work);
-  const std::uint32_t count = work.count, segment_depth = work.gemm->segment_depth;
+  const std::uint32_t count = work.count, segment_depth = work.gemm->segment_depth * t::stages_of_tile;
   const auto copy_first = [&](bool weights, bool inputs, unsigned i) {
 #pragma unroll
-    for (unsigned third = 0; third < 3; ++third) {
-      if (weights) memory.copy_weights(i, i, third);
-      if (inputs) memory.copy_inputs(i, i, third);
+    for (unsigned part = 0; part < t::steps - 1; ++part) {
+      if (weights) memory.copy_weights(i, i, part);
+      if (inputs) memory.copy_inputs(i, i, part);
     }
   };
   const bool waits = all.pdl || work.gemm->when == turn::second;
@@ -200,8 +201,8 @@ __device__ void multiply(const placed_gemms& all, const work_item& work, const p
     const bool copies = i + ahead < count;
     const unsigned next = stage + 1 == t::stages ? 0 : stage + 1;
 #pragma unroll
-    for (unsigned k = 0; k < 4; ++k) {
-      if (k < 3) {
+    for (unsigned k = 0; k < t::steps; ++k) {
+      if (k < t::steps - 1) {
         of[(k + 1) % 2].load(memory, stage, at, k + 1);
         if (copies) memory.copy_weights(free_stage, i + ahead, k), memory.copy_inputs(free_stage, i + ahead, k);
       } else {
@@ -323,8 +324,7 @@ __device__ void clear(tile_sums<t>& sums) {
 }
 
 template <typename Element, typename t>
-__global__ void __launch_bounds__(t::threads, t::blocks_per_sm)
-    matmul_mma_kernel(const __grid_constant__ placed_gemms all) {
+__global__ void __launch_bounds__(t::threads) matmul_mma_kernel(const __grid_constant__ placed_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   const work_item work = find_work<t>(all, blockIdx.x);
   const place<t> at;
@@ -336,7 +336,7 @@ __global__ void __launch_bounds__(t::threads, t::blocks_per_sm)
     });
   } else if constexpr (t::segments == takes::sum_of_all) {
     tile_sums<t> before;
-    const std::uint32_t segment_depth = work.gemm->segment_depth;
+    const std::uint32_t segment_depth = work.gemm->segment_depth * t::stages_of_tile;
     multiply<Element, t>(all, work, at, sums,
                          [&](std::uint32_t i) { end_segment<t>(before, sums, i == segment_depth); });
     if (work.count > segment_depth) end_segment<t>(before, sums, false), copy_sums<t>(before, sums);
@@ -391,10 +391,15 @@ template <takes work>
 using flat_tiles = tiling<64, 128, 2, 2, 3, work>;
 template <takes work>
 using square_tiles = tiling<128, 128, 2, 4, 3, work>;
-template <takes work, int stages>
-using broad_tiles = tiling<128, 192, 2, 4, stages, work>;
-template <takes work, int stages>
-using wide_tiles = tiling<128, 256, 2, 4, stages, work>;
+template <takes work>
+using broad_tiles = tiling<128, 192, 2, 4, 3, work>;
+template <takes work>
+using wide_tiles = tiling<128, 256, 2, 4, 3, work>;
+/// For at most 99 KB of shared memory.
+template <takes work>
+using broad_shallow_tiles = tiling<128, 192, 2, 4, 4, work, 32>;
+template <takes work>
+using wide_shallow_tiles = tiling<128, 256, 2, 4, 4, work, 32>;
 
 /// What the shape of tiles is chosen by.
 struct candidate {
@@ -403,11 +408,12 @@ struct candidate {
   std::size_t shared_bytes;
   double time;  ///< of an SM for a tile by 64 inputs: in us on an H100, with 4,096 rows; see docs/performance.md
 };
-constexpr std::array candidates{candidate{mma_shape::small, 64, 64, small_tiles<takes::one>::shared_bytes, 0.28},
-                                candidate{mma_shape::flat, 64, 128, flat_tiles<takes::one>::shared_bytes, 0.43},
-                                candidate{mma_shape::square, 128, 128, square_tiles<takes::one>::shared_bytes, 0.87},
-                                candidate{mma_shape::broad, 128, 192, broad_tiles<takes::one, 2>::shared_bytes, 1.07},
-                                candidate{mma_shape::wide, 128, 256, wide_tiles<takes::one, 2>::shared_bytes, 1.28}};
+constexpr std::array candidates{
+    candidate{mma_shape::small, 64, 64, small_tiles<takes::one>::shared_bytes, 0.28},
+    candidate{mma_shape::flat, 64, 128, flat_tiles<takes::one>::shared_bytes, 0.43},
+    candidate{mma_shape::square, 128, 128, square_tiles<takes::one>::shared_bytes, 0.87},
+    candidate{mma_shape::broad, 128, 192, broad_shallow_tiles<takes::one>::shared_bytes, 1.07},
+    candidate{mma_shape::wide, 128, 256, wide_shallow_tiles<takes::one>::shared_bytes, 1.28}};
 
 struct choice {
   mma_shape shape;
@@ -435,14 +441,14 @@ template <takes work>
 result<void> launch_shape_of(mma_shape shape, stream_handle in, element type, std::span<const gemm> gemms,
                              std::uint32_t rows, const device_profile& profile) {
   const auto start = [&]<typename t>() { return launch_tiles<t>(in, type, gemms, rows, profile); };
-  /// With three stages if they fit.
-  [[maybe_unused]] const auto start_deep = [&]<typename two, typename three>() {
-    return three::shared_bytes <= profile.shared_bytes_per_block ? start.template operator()<three>()
-                                                                 : start.template operator()<two>();
-  };
   if constexpr (work != takes::sum_of_all) {
-    if (shape == mma_shape::broad) return start_deep.template operator()<broad_tiles<work, 2>, broad_tiles<work, 3>>();
-    if (shape == mma_shape::wide) return start_deep.template operator()<wide_tiles<work, 2>, wide_tiles<work, 3>>();
+    const bool deep = wide_tiles<work>::shared_bytes <= profile.shared_bytes_per_block;
+    if (shape == mma_shape::broad)
+      return deep ? start.template operator()<broad_tiles<work>>()
+                  : start.template operator()<broad_shallow_tiles<work>>();
+    if (shape == mma_shape::wide)
+      return deep ? start.template operator()<wide_tiles<work>>()
+                  : start.template operator()<wide_shallow_tiles<work>>();
   }
   if (shape == mma_shape::square) return start.template operator()<square_tiles<work>>();
   if (shape == mma_shape::flat) return start.template operator()<flat_tiles<work>>();

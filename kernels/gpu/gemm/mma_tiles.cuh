@@ -8,8 +8,6 @@
 /// How the products of a launch are cut into tiles for matmul_mma.cu. CUDA and the emulator.
 namespace skein::kernels::gpu::mma {
 
-inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
-inline constexpr unsigned packets_of_row = row_bytes / 16;
 /// Row tiles whose inputs stay in the L2 cache while all weights pass.
 inline constexpr std::uint32_t band_tiles = 8;
 
@@ -20,18 +18,22 @@ enum class takes {
   adds_each    ///< all, and adds the sum of each to the output, which is fp32 (epilogue::add_f32)
 };
 
-/// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps.
-template <int outputs_, int columns_, int warps_m_, int warps_n_, int stages_, takes segments_, int blocks_per_sm_ = 1>
+/// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps. A
+/// stage is `depth_` inputs deep: 64, or 32 where two wide stages of 64 would take all shared memory.
+template <int outputs_, int columns_, int warps_m_, int warps_n_, int stages_, takes segments_, int depth_ = 64>
 struct tiling {
   static constexpr int outputs = outputs_, columns = columns_, warps_m = warps_m_, warps_n = warps_n_;
   static constexpr int stages = stages_;
   static constexpr takes segments = segments_;
   static constexpr bool adds_up = segments != takes::one;
-  static constexpr int blocks_per_sm = blocks_per_sm_;  ///< which limits registers
   static constexpr int warps = warps_m * warps_n;
   static constexpr unsigned threads = 32 * warps;
   static constexpr int tiles_m = outputs / warps_m / 16, tiles_n = columns / warps_n / 8;  // of a warp
   static_assert(tiles_m > 0 && (tiles_n == 1 || tiles_n % 2 == 0));
+  static constexpr unsigned steps = depth_ / 16;  ///< of 16 inputs, in a stage
+  static constexpr std::uint32_t stages_of_tile = matrix_tile / depth_;
+  static constexpr std::uint32_t row_bytes = depth_ * 2;  ///< of a stage, in either type
+  static constexpr unsigned packets_of_row = row_bytes / 16;
   static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
   static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
   /// Results leave a warp through shared memory, eight rows at a time, if there are many.
@@ -40,6 +42,13 @@ struct tiling {
   static constexpr std::uint32_t piece_bytes = 8 * piece_floats * sizeof(float);
   static constexpr std::size_t shared_bytes =
       std::max(std::uint32_t{stages} * stage_bytes, lays_down ? warps* piece_bytes : 0);
+
+  /// Where 16 bytes of a row of a stage are: moved within lines of 128 bytes so that eight rows that are loaded
+  /// together have no bank conflicts.
+  __device__ static unsigned place(unsigned row, unsigned packet) {
+    const unsigned moved = depth_ == 64 ? row % 8 : row / 2 % 4;
+    return row * row_bytes + ((packet ^ moved) << 4);
+  }
 };
 
 /// A product as blocks read it.
@@ -64,7 +73,7 @@ struct placed_gemms {
   done_count done;  // of products that others of the launch wait for
 };
 
-/// A tile: its product, first output, first row, and range of input tiles.
+/// A tile: its product, first output, first row, and range of stages.
 struct work_item {
   const placed_gemm* gemm;
   std::uint32_t output, row, segment, first, count;
@@ -83,12 +92,9 @@ __device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
   while (item < all.of[which].first_item) --which;
   const placed_gemm& p = all.of[which];
   const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
-  return {&p,
-          inside % p.tiles * t::outputs,
-          row_tile * t::columns,
-          segment,
-          first,
-          t::adds_up ? p.depth : min(p.segment_depth, p.depth - first)};
+  const std::uint32_t tiles = t::adds_up ? p.depth : min(p.segment_depth, p.depth - first);
+  return {&p,      inside % p.tiles * t::outputs, row_tile * t::columns,
+          segment, first * t::stages_of_tile,     tiles * t::stages_of_tile};
 }
 
 }  // namespace skein::kernels::gpu::mma

@@ -30,6 +30,18 @@ constexpr element sent_as(dtype from, element type) {
   return from == dtype::f16 ? element::f16 : from == dtype::bf16 ? element::bf16 : type;
 }
 
+/// The number of bf16 values that fp16 cannot hold: 65,536 or more, infinite or NaN.
+std::uint64_t beyond_f16(const std::byte* row, std::size_t count) {
+  constexpr std::uint16_t magnitude = 0x7fff, largest = 0x477f;  // 65,280
+  std::uint64_t beyond = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, row + i * sizeof bits, sizeof bits);
+    beyond += (bits & magnitude) > largest;
+  }
+  return beyond;
+}
+
 tensor_view row_of(const tensor_view& matrix, std::int64_t row) {
   tensor_view view = matrix;
   view.data += row * matrix.stride[0] * static_cast<std::int64_t>(dtype_bytes(matrix.type));
@@ -160,7 +172,7 @@ std::size_t weight_upload::bytes_of(const job& which) const {
   return which.rows * std::size_t{of.width} * element_bytes(of.type);
 }
 
-void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) const {
+void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) {
   const auto& [from, type, width] = tensors_[which.tensor];
   const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
@@ -168,6 +180,8 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
   const bool as_it_is = from.type == stored_as(sent_as(from.type, type));
   if (present < which.rows || bytes < row_bytes) std::memset(piece, 0, bytes_of(which));
   if (!as_it_is) scratch.resize(columns);
+  const bool may_clip = from.type == dtype::bf16 && type == element::f16;
+  std::uint64_t beyond = 0;
   for (std::int64_t r = 0; r < present; ++r, piece += row_bytes) {
     const tensor_view row = row_of(from, which.first_row + r);
     if (as_it_is && from.stride[1] == 1) {
@@ -178,7 +192,9 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
       copy_to_f32(row, scratch);
       encode(scratch, type, piece);
     }
+    if (may_clip) beyond += beyond_f16(piece, columns);
   }
+  beyond_f16_ += beyond;
 }
 
 void weight_upload::run() {
@@ -209,6 +225,11 @@ void weight_upload::run() {
     done_bytes += jobs_[gone].source_bytes;
     if (progress_.report) progress_.report(progress_.context, done_bytes, total_bytes_);
   }
+  if (beyond_f16_ > 0)
+    throw device_failure(
+        {error_kind::unsupported,
+         std::to_string(beyond_f16_) + " weights are beyond the range of fp16; use bf16, or fp32 on a GPU without it",
+         "dtype"});
 }
 
 }  // namespace skein::kernels::gpu

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,7 +30,8 @@ class weight_upload {
   /// zeros. A row must fit into a piece (checked). Views and their memory must live until run() returns.
   void add(std::byte* to, const tensor_view& from, element type, std::uint32_t height, std::uint32_t width);
 
-  /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure.
+  /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure,
+  /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes.
   void run();
 
  private:
@@ -48,7 +50,7 @@ class weight_upload {
   class pieces;
 
   [[nodiscard]] std::size_t bytes_of(const job& which) const;
-  void fill(std::byte* piece, const job& which, std::vector<float>& scratch) const;
+  void fill(std::byte* piece, const job& which, std::vector<float>& scratch);
 
   const load_progress progress_;
   const std::uint64_t total_bytes_;
@@ -56,6 +58,7 @@ class weight_upload {
   const std::size_t piece_bytes_;
   std::vector<tensor> tensors_;
   std::vector<job> jobs_;
+  std::atomic<std::uint64_t> beyond_f16_ = 0;  ///< weights that became fp16 and are too large for it
 };
 
 }  // namespace skein::kernels::gpu

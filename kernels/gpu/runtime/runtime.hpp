@@ -64,6 +64,14 @@ inline result<int> device_count() {
 }
 /// Selects the device for the calling thread.
 inline result<void> use_device(int device) { return outcome(SKEIN_GPU(SetDevice)(device), "selecting the device"); }
+/// The profile of a device, limited by the one in $SKEIN_DEVICE_PROFILE or by impose_profile. Queried at every launch
+/// that needs it, which is fast. Errors: unavailable; bad_config if the variable names no profile.
+[[nodiscard]] result<device_profile> profile_of(int device);
+/// Of the current device.
+[[nodiscard]] result<device_profile> current_profile();
+/// Replaces $SKEIN_DEVICE_PROFILE for the calling thread, for tests and benchmarks.
+void impose_profile(const std::optional<device_profile>& profile);
+
 inline result<device_properties> describe_device(int device) {
   SKEIN_GPU(DeviceProp) properties{};
   if (const auto r = outcome(SKEIN_GPU(GetDeviceProperties)(&properties, device), "describing a device"); !r)
@@ -72,18 +80,15 @@ inline result<device_properties> describe_device(int device) {
   std::size_t free_bytes = 0, total_bytes = 0;
   if (const auto r = outcome(SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes), "querying the free memory"); !r)
     return r.error();
-  return device_properties{properties.name, total_bytes, free_bytes,
+  const auto profile = profile_of(device);
+  if (!profile) return profile.error();
+  return device_properties{properties.name,
+                           total_bytes,
+                           free_bytes,
                            static_cast<std::uint32_t>(properties.multiProcessorCount),
-                           static_cast<std::uint32_t>(properties.warpSize)};
+                           static_cast<std::uint32_t>(properties.warpSize),
+                           !profile->has_tensor_cores() || profile->has_bf16()};
 }
-
-/// The profile of a device, limited by the one in $SKEIN_DEVICE_PROFILE or by impose_profile. Queried at every launch
-/// that needs it, which is fast. Errors: unavailable; bad_config if the variable names no profile.
-[[nodiscard]] result<device_profile> profile_of(int device);
-/// Of the current device.
-[[nodiscard]] result<device_profile> current_profile();
-/// Replaces $SKEIN_DEVICE_PROFILE for the calling thread, for tests and benchmarks.
-void impose_profile(const std::optional<device_profile>& profile);
 
 /// The number of SMs of the current device.
 inline result<std::uint32_t> count_sms() {

@@ -41,10 +41,26 @@ struct gpu_parts {
   kernels::gpu::gpu_options how;
 };
 
-result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
-                           const gpu_engine_options& options) {
-  const dtype stored = info.matrix_type == dtype::bf16 ? dtype::bf16 : dtype::f16;
-  const dtype matrix_type = options.matrix_type.value_or(stored);
+/// The type of the matrices: the wanted one, or that of the file if the device has it.
+result<dtype> matrix_type_of(const kernels::gpu::plugin& plugin, const model::model_info& info,
+                             const gpu_engine_options& options) {
+  if (options.matrix_type && options.matrix_type != dtype::bf16) return *options.matrix_type;
+  if (!options.matrix_type && info.matrix_type != dtype::bf16) return dtype::f16;
+  const auto device = plugin.describe_device(options.device);
+  if (!device) return device.error();
+  if (device->has_bf16) return dtype::bf16;
+  if (options.matrix_type)
+    return error{error_kind::unsupported, "dtype: " + device->name + " has no bf16 arithmetic; use fp16 or fp32",
+                 "dtype"};
+  log::info("the GPU has no bf16 arithmetic; weights become fp16", {{"device", device->name}});
+  return dtype::f16;
+}
+
+result<gpu_parts> parts_of(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                           const model::model_info& info, const gpu_engine_options& options) {
+  const auto chosen = matrix_type_of(plugin, info, options);
+  if (!chosen) return chosen.error();
+  const dtype matrix_type = *chosen;
   const auto matrices = element_of(matrix_type, "matrices", "dtype");
   if (!matrices) return matrices.error();
   if (options.state_type == dtype::bf16)
@@ -81,14 +97,14 @@ void log_recording(const kernels::gpu::runner_sizes& sizes) {
 
 result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
                                     const model::model_info& info, const gpu_engine_options& options) {
-  const auto parts = parts_of(file, info, options);
+  const auto parts = parts_of(plugin, file, info, options);
   if (!parts) return parts.error();
   return plugin.plan_runner(parts->weights, parts->how);
 }
 
 result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
                                                 const model::model_info& info, const gpu_engine_options& options) {
-  const auto parts = parts_of(file, info, options);
+  const auto parts = parts_of(plugin, file, info, options);
   if (!parts) return parts.error();
   const auto device = plugin.describe_device(options.device);
   if (!device) return device.error();

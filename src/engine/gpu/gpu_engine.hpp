@@ -13,7 +13,7 @@ namespace skein::engine {
 
 struct gpu_engine_options {
   int device = 0;
-  std::optional<dtype> matrix_type;  ///< f16, bf16 or f32; none: bf16 if the file has bf16, else f16
+  std::optional<dtype> matrix_type;  ///< f16, bf16 or f32; none: bf16 if the file and the GPU have bf16, else f16
   dtype state_type = dtype::f32;     ///< of stored wkv states: f32 or f16
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;

@@ -3,6 +3,7 @@
 #include "kernels/gpu/model/weight_upload.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "tests/kernels/gpu/device_values.hpp"
 
@@ -85,17 +86,38 @@ BOOST_AUTO_TEST_CASE(what_arrives_is_what_was_sent) {
   }
 }
 
-// By the threads, and by the device.
 BOOST_AUTO_TEST_CASE(what_is_beyond_an_fp16_becomes_its_largest_value) {
   const std::vector<float> values{65536, -1e9f, 1, -65536};
-  for (const dtype source : {dtype::f32, dtype::bf16}) {
-    const auto bytes = encode(values, source);
+  const auto bytes = encode(values, dtype::f32);
+  const device_values place(std::vector<float>(values.size()), element::f16);
+  weight_upload upload({}, bytes.size());
+  upload.add(static_cast<std::byte*>(place.data()), view_of(bytes, dtype::f32, {2, 2}), element::f16, 2, 2);
+  upload.run();
+  const kernels::gpu::stream in;
+  BOOST_TEST((place.read(in) == std::vector<float>{65504, -65504, 1, -65504}));
+}
+
+// Which a checkpoint in bf16 meets on a GPU without bf16, so it is said.
+BOOST_AUTO_TEST_CASE(a_bf16_beyond_fp16_is_refused) {
+  const auto outcome = [](const std::vector<float>& values, bool in_turn) {
+    const auto bytes = encode(values, dtype::bf16);
+    tensor_view view = view_of(bytes, dtype::bf16, {2, 2});
+    if (!in_turn) view.stride = {1, 2};
     const device_values place(std::vector<float>(values.size()), element::f16);
     weight_upload upload({}, bytes.size());
-    upload.add(static_cast<std::byte*>(place.data()), view_of(bytes, source, {2, 2}), element::f16, 2, 2);
-    upload.run();
-    const kernels::gpu::stream in;
-    BOOST_TEST((place.read(in) == std::vector<float>{65504, -65504, 1, -65504}));
+    upload.add(static_cast<std::byte*>(place.data()), view, element::f16, 2, 2);
+    try {
+      upload.run();
+    } catch (const kernels::gpu::device_failure& failure) {
+      BOOST_TEST((failure.why().kind == error_kind::unsupported));
+      return failure.why().message;
+    }
+    return std::string();
+  };
+  for (const bool in_turn : {true, false}) {
+    BOOST_TEST(outcome({65280, -65280, 1, 0}, in_turn).empty());
+    BOOST_TEST(outcome({65536, -65536, 1, 0}, in_turn).starts_with("2 weights"));
+    BOOST_TEST(outcome({0, std::numeric_limits<float>::infinity(), 1, 0}, in_turn).starts_with("1 weights"));
   }
 }
 
