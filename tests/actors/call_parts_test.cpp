@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_is_over_counts_no_more) {
   BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 0u);  // one prompt on each
   device::row_finished over{b.told<device::submit>().at(0).id, 0, device::finish_cause::budget};
   b.run.on(1, over);
-  BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 1u);
+  for (int i = 0; i < 2; ++i) BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 1u);  // not in turns
   b.run.cancel();
   BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 0u);  // both are idle
 }
