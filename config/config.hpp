@@ -138,9 +138,10 @@ struct engine_settings {
   std::uint64_t moving_bytes_max = 256ull << 20;
   std::uint32_t threads = 0;
   // Of the fake engine; they have keys only in builds with SKEIN_FAKE_ENGINE.
-  std::uint32_t fake_tick_us = 0;     ///< lets tests act in the middle of a stream
-  std::uint32_t fake_throw_tick = 0;  ///< lets tests show that the server survives it
-  std::uint32_t fake_lost_tick = 0;   ///< likewise
+  std::uint32_t fake_tick_us = 0;        ///< lets tests act in the middle of a stream
+  std::uint32_t fake_throw_tick = 0;     ///< lets tests show that the server survives it
+  std::uint32_t fake_lost_tick = 0;      ///< likewise
+  std::uint32_t fake_faulty_device = 0;  ///< the one of several that has these faults
 };
 
 struct model_settings {

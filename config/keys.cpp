@@ -76,17 +76,27 @@ bool is_device_group(std::string_view text) {
   }
 }
 
+// One of a list of devices of one kind.
+bool is_listed_device(std::string_view text, std::string_view kind) {
+  if (text == kind) return kind != "hip";
+  return is_device_group(text) && text.starts_with(kind);
+}
+
 bool is_device(std::string_view text) {
+  if (text == "auto") return true;
+  const std::string_view kind = text.substr(0, text.find_first_of(":,"));
 #if SKEIN_FAKE_ENGINE
-  if (text == "fake") return true;
+  if (kind != "cpu" && kind != "cuda" && kind != "hip" && kind != "fake") return false;
+#else
+  if (kind != "cpu" && kind != "cuda" && kind != "hip") return false;
 #endif
-  if (text == "auto" || text == "cpu" || text == "cuda") return true;
-  for (;;) {
+  for (std::uint32_t count = 1; count <= limits::devices_max; ++count) {
     const auto comma = text.find(',');
-    if (!is_device_group(text.substr(0, comma))) return false;
+    if (!is_listed_device(text.substr(0, comma), kind)) return false;
     if (comma == std::string_view::npos) return true;
     text = text.substr(comma + 1);
   }
+  return false;
 }
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
@@ -117,6 +127,8 @@ void add_keys_for_tests(std::vector<key>& table) {
       engine<&e::fake_throw_tick>("fake_throw_tick", "Tick in which the fake engine throws; 0: none.")
           .range(0, u32_max),
       engine<&e::fake_lost_tick>("fake_lost_tick", "Tick in which the fake device is lost; 0: none.").range(0, u32_max),
+      engine<&e::fake_faulty_device>("fake_faulty_device", "Number of the fake device that throws or is lost.")
+          .range(0, limits::devices_max),
   };
   auto at = std::ranges::find(table, std::string_view("model"), &key::section);
   for (const auto& one : rows) {
@@ -375,8 +387,10 @@ std::vector<key> make_keys() {
                                   "read only for later prompts. 0: 2048 on a GPU, 1 otherwise.")
           .range(0, u32_max),
 
-      engine<&e::device>("device",
-                         "Device of the model; cuda:0,cuda:1 are replicas, cuda:0+1 are shards of one engine.")
+      engine<&e::device>(
+          "device",
+          "Devices of a model. Each of a list such as cuda:0,cuda:1 or cpu,cpu has a copy of the weights "
+          "and its own slots and queue. cuda:0+1 is reserved for shards of one engine.")
           .texts("auto, cpu, cuda, cuda:N, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
       engine<&e::dtype>(

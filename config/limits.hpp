@@ -37,6 +37,7 @@ inline constexpr std::uint32_t logit_bias_max = 65536;
 
 inline constexpr std::uint32_t mixture_max = 1024;
 
+inline constexpr std::uint32_t devices_max = 16;  ///< of one model
 inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t waiting_max = 1'000'000;

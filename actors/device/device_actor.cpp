@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/log/log.hpp"
 
 namespace skein::device {
@@ -63,6 +64,7 @@ device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_
                            state_sink* states)
     : engine_(std::move(engine)),
       info_(engine_->info()),
+      id_(options.id),
       sink_(sink),
       time_(time),
       on_lost_(std::move(on_lost)),
@@ -132,8 +134,11 @@ void device_actor::receive() {
                                                          : duration(idle_wait_max);
     inbox_.wait_and_drain(received_, std::min(scheduler_.next_deadline(), now + pause));
   }
-  for (; handled_ < received_.size(); ++handled_)
+  for (; handled_ < received_.size(); ++handled_) {
+    if (const auto* one = std::get_if<submit>(&received_[handled_]))
+      check(one->device == id_, "a submit is for this device");
     std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(received_[handled_]));
+  }
   if (inbox_.closed()) scheduler_.handle(shutdown{time_.now()}, time_.now());
 }
 
@@ -191,8 +196,8 @@ void device_actor::hand_out() {
   scheduler_.take_news([this](const state_news& news) {
     switch (news.what) {
       case state_news::kind::state: return states_->state_kept(news.key, news.state);
-      case state_news::kind::slot_kept: return states_->slot_kept(news.key);
-      case state_news::kind::slot_dropped: return states_->slot_dropped(news.key);
+      case state_news::kind::slot_kept: return states_->slot_kept(news.key, id_);
+      case state_news::kind::slot_dropped: return states_->slot_dropped(news.key, id_);
     }
   });
 }
@@ -203,9 +208,11 @@ void device_actor::fail(error why) noexcept {
   if (scheduler_.lost()) return;
   engine_.reset();  // from here on nothing runs that uses the scheduler's buffers
   scheduler_.lose_device(std::move(why));
+  counters_.slots = 0;
   counters_.lost = true;
   try {
-    log::error("the device is lost", {{"device", info_.device}, {"why", scheduler_.lost_why().message}});
+    log::error("the device is lost",
+               {{"device", info_.device}, {"device_id", id_}, {"why", scheduler_.lost_why().message}});
   } catch (const std::exception&) {
     // Out of memory; the supervisor logs it when it ends.
   }

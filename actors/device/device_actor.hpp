@@ -15,13 +15,15 @@
 namespace skein::device {
 
 struct device_actor_options {
+  device_id id = 0;
   std::uint32_t mailbox_max = 4096;
   scheduler_settings scheduling;
 };
 
 /// Counters that other threads may read at any time, for health, metrics and tests.
 struct device_counters {
-  std::atomic<std::uint32_t> slots{0}, slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, paused{0}, requests{0};
+  std::atomic<std::uint32_t> slots{0};  ///< 0 too once the device is lost
+  std::atomic<std::uint32_t> slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, paused{0}, requests{0};
   std::atomic<std::uint64_t> parked_bytes{0}, undo_bytes{0};
   std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
       preemptions{0};
@@ -62,6 +64,7 @@ class device_actor {
   [[nodiscard]] mailbox& inbox() { return inbox_; }
   [[nodiscard]] const device_counters& counters() const { return counters_; }
   [[nodiscard]] const engine::engine_info& info() const { return info_; }
+  [[nodiscard]] device_id id() const { return id_; }
   /// Waits until the thread has ended; send `shutdown` first.
   void join();
 
@@ -89,6 +92,7 @@ class device_actor {
 
   std::unique_ptr<engine::engine> engine_;
   const engine::engine_info info_;
+  const device_id id_;
   event_sink& sink_;
   const clock& time_;
   std::function<void(const error&)> on_lost_;

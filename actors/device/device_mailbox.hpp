@@ -10,6 +10,7 @@
 #include "actors/byte_budget.hpp"
 #include "actors/mailbox.hpp"
 #include "base/clock.hpp"
+#include "base/device_id.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "config/config.hpp"
@@ -48,6 +49,7 @@ struct wanted_copy {
 /// row that sampled one, then one row_finished for every row. Ids are unique.
 struct submit {
   request_id id = 0;
+  device_id device = 0;        ///< the one that the message is sent to
   std::uint32_t reply_to = 0;  ///< index of the io thread that gets the events
   tenant_id tenant = default_tenant;
   std::string client;                      ///< account of the fair queue (key name or address)
@@ -163,16 +165,17 @@ struct row_finished {
 
 using event = std::variant<admitted, rejected, prompt_scored, token, row_finished>;
 
-/// Receives states; implemented by the persistence actor's mailbox, and by vectors in tests. Called on the device
-/// thread; must not block.
+/// Receives states; implemented by the persistence actor's mailbox, and by vectors in tests. Called on device threads;
+/// must not block.
 class state_sink {
  public:
   virtual ~state_sink() = default;
   /// A copy or a settled state; null: it will never be sent. Called once for every key of copies and settles_as.
   virtual void state_kept(const state_key& key, state_buffer state) = 0;
-  /// A free slot now holds this settled state, or no longer does. A submit that takes the slot drops its key too.
-  virtual void slot_kept(const state_key& key) = 0;
-  virtual void slot_dropped(const state_key& key) = 0;
+  /// A free slot of a device now holds this settled state, or no longer does. A submit that takes the slot drops its
+  /// key too.
+  virtual void slot_kept(const state_key& key, device_id device) = 0;
+  virtual void slot_dropped(const state_key& key, device_id device) = 0;
 };
 
 /// The events of a tick for one io thread.
@@ -180,7 +183,7 @@ struct events {
   std::vector<event> items;
 };
 
-/// Receives events; implemented by the io threads' mailboxes, and by vectors in tests. Called on the device thread at
+/// Receives events; implemented by the io threads' mailboxes, and by vectors in tests. Called on each device thread at
 /// most once per io thread and tick; must not block. `to` is submit::reply_to.
 class event_sink {
  public:

@@ -21,8 +21,8 @@ class state_carrier final : public device::state_sink {
     if (!to_.push_urgent(persistence::state_kept{key, std::move(state)})) lost_.push_back(key);
     send();
   }
-  void slot_kept(const device::state_key& key) override { tell(key, true); }
-  void slot_dropped(const device::state_key& key) override { tell(key, false); }
+  void slot_kept(const device::state_key& key, device_id device) override { tell({key, device}, true); }
+  void slot_dropped(const device::state_key& key, device_id device) override { tell({key, device}, false); }
 
   /// Retries messages that did not fit into the mailbox; called about once a second.
   void repeat() {
@@ -31,11 +31,13 @@ class state_carrier final : public device::state_sink {
   }
 
  private:
+  using kept_state = std::pair<device::state_key, device_id>;
+
   /// An update that cancels an unsent one removes both, so the number of unsent updates is bounded by the number of
   /// slots.
-  void tell(const device::state_key& key, bool kept) {
+  void tell(const kept_state& what, bool kept) {
     const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = untold_.try_emplace(key, kept);
+    const auto [at, is_new] = untold_.try_emplace(what, kept);
     if (!is_new && at->second != kept) untold_.erase(at);
     send();
   }
@@ -44,15 +46,16 @@ class state_carrier final : public device::state_sink {
     while (!lost_.empty() && taken(persistence::state_kept{lost_.front(), nullptr})) lost_.pop_front();
     while (!untold_.empty() && taken(as_message(*untold_.begin()))) untold_.erase(untold_.begin());
   }
-  static persistence::message_in as_message(const std::pair<const device::state_key, bool>& news) {
-    if (news.second) return persistence::slot_kept{news.first};
-    return persistence::slot_dropped{news.first};
+  static persistence::message_in as_message(const std::pair<const kept_state, bool>& news) {
+    const auto& [key, device] = news.first;
+    if (news.second) return persistence::slot_kept{key, device};
+    return persistence::slot_dropped{key, device};
   }
 
   persistence::mailbox& to_;
   std::mutex mutex_;
   std::deque<device::state_key> lost_;
-  std::map<device::state_key, bool> untold_;  // true: kept
+  std::map<kept_state, bool> untold_;  // true: kept
 };
 
 }  // namespace skein::supervisor

@@ -255,7 +255,7 @@ void server::loaded(result<opened_parts> opened) {
                       {"port", static_cast<std::uint32_t>(sockets_->port())},
                       {"page", page_address(settings_.server, sockets_->port())},
                       {"model", model->served.names.front()},
-                      {"slots", model->counters->slots.load()}});
+                      {"slots", model->devices.sum(&device::device_counters::slots)}});
   if (reload_wanted_) reload();
 }
 
@@ -269,8 +269,7 @@ void server::start_persistence(const opened_parts& parts) {
       persistence_options(settings_, on_gpu), store.database, store.states, *replies_, real_clock(), unix_time_ms,
       [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps no states
         bool all = true;
-        for (const auto& model : models->resident())
-          all = (model->device->push_urgent(device::forget{gone}) || model->device->closed()) && all;
+        for (const auto& model : models->resident()) all = model->devices.tell(device::forget{gone}) && all;
         return all;
       });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
@@ -424,8 +423,8 @@ void server::take_settings(config::config fresh) {
   for (lane& l : lanes_) l.thread->post([service = l.service.get(), context] { service->use(context); });
 }
 
-/// A device lost while serving is a failure of the process, whatever the kind of the engine's error. If a drain has
-/// begun, it ends at once.
+/// A model without a working device is a failure of the process, whatever the kind of the engine's error. If a drain
+/// has begun, it ends at once.
 void server::on_lost(const error& why) {
   trouble_ = error{error_kind::internal, why.message, {}};
   if (context_->draining) return stop_work(0s, farewell);

@@ -22,6 +22,16 @@ std::optional<int> cuda_index(std::string_view wish) {
 
 }  // namespace
 
+std::vector<std::string> split_devices(const std::string& list) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at != std::string::npos;) {
+    const std::size_t comma = list.find(',', at);
+    all.push_back(list.substr(at, comma == std::string::npos ? comma : comma - at));
+    at = comma == std::string::npos ? comma : comma + 1;
+  }
+  return all;
+}
+
 result<device_choice> choose_device(const std::string& wish) {
   if (wish == "cpu") return device_choice{};
   const auto index = wish == "auto" ? 0 : cuda_index(wish);

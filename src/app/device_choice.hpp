@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "kernels/gpu/plugin.hpp"
@@ -15,7 +16,10 @@ struct device_choice {
   std::string remark;                         ///< for the log: why "auto" uses no GPU
 };
 
-/// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N.
+/// The devices of a list such as "cuda:0,cuda:1"; at least one.
+[[nodiscard]] std::vector<std::string> split_devices(const std::string& list);
+
+/// Parses one device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N.
 /// Errors: unavailable if the named GPU does not exist or if this version of Skein does not support the device.
 [[nodiscard]] result<device_choice> choose_device(const std::string& wish);
 

@@ -148,6 +148,88 @@ BOOST_AUTO_TEST_CASE(what_is_settled_is_not_cancelled) {
   BOOST_TEST(b.events == 0);
 }
 
+namespace {
+
+/// Two devices, of which generation_bench has the first.
+struct two_devices_bench : run_bench {
+  explicit two_devices_bench(std::size_t prompts) : run_bench(prompts) {
+    for (auto* each : {&counters, &counters_1}) each->slots = 4;
+    model->devices.add(inbox_1, &counters_1);
+  }
+  ~two_devices_bench() { run.cancel(); }
+  two_devices_bench(const two_devices_bench&) = delete;  // the model points into it
+  two_devices_bench& operator=(const two_devices_bench&) = delete;
+  /// Messages of that kind to the second device.
+  template <typename Message>
+  std::vector<Message> told() {
+    std::vector<device::message> all;
+    inbox_1.drain(all);
+    std::vector<Message> of_kind;
+    for (auto& m : all)
+      if (auto* one = std::get_if<Message>(&m)) of_kind.push_back(std::move(*one));
+    return of_kind;
+  }
+  device::mailbox inbox_1{100, 100};
+  device::device_counters counters_1;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_prompt_has_a_device_and_only_that_device_is_told_of_it) {
+  two_devices_bench b(2);
+  BOOST_TEST(b.submit());
+  const auto second = b.told<device::submit>();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_REQUIRE_EQUAL(second.size(), 1u);
+  BOOST_TEST(b.submitted[0].device == 0u);
+  BOOST_TEST(second[0].device == 1u);
+  b.run.pause();
+  b.read_mailbox();
+  BOOST_TEST(b.pauses == 1);
+  const auto paused = b.told<device::pause>();
+  BOOST_REQUIRE_EQUAL(paused.size(), 1u);
+  BOOST_TEST(paused[0].id == second[0].id);
+  b.run.settle(0, {});
+  BOOST_TEST(b.told<device::settle>().empty());  // it is the first prompt's
+  b.run.cancel();
+  b.read_mailbox();
+  BOOST_TEST(b.settled.size() == 1u);
+  BOOST_TEST(b.cancelled.empty());
+  const auto cancelled = b.told<device::cancel>();
+  BOOST_REQUIRE_EQUAL(cancelled.size(), 1u);
+  BOOST_TEST(cancelled[0].id == second[0].id);
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_that_is_over_counts_no_more) {
+  two_devices_bench b(2);
+  BOOST_TEST(b.submit());
+  BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 0u);  // one prompt on each
+  device::row_finished over{b.told<device::submit>().at(0).id, 0, device::finish_cause::budget};
+  b.run.on(1, over);
+  for (int i = 0; i < 2; ++i) BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 1u);  // not in turns
+  b.run.cancel();
+  BOOST_TEST(b.model->devices.place(1, std::nullopt).id() == 0u);  // both are idle
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_runs_on_the_device_that_has_its_state) {
+  two_devices_bench b(1);
+  b.session.take(turn_of(b, ""), 0);
+  BOOST_REQUIRE(b.session.open({"model", "", "tenant"}, b.time.now() + 1h));
+  persistence::session_opened reply;
+  reply.lease = 5;
+  reply.key = {7, 2};
+  reply.resume.key = {7, 1};
+  reply.resume.state = std::make_shared<const std::vector<float>>(1);
+  reply.resume.device = 1;
+  BOOST_REQUIRE(b.session.opened(std::move(reply)).has_value());
+  BOOST_TEST(b.submit());
+  BOOST_TEST(b.submitted.empty());
+  const auto told = b.told<device::submit>();
+  BOOST_REQUIRE_EQUAL(told.size(), 1u);
+  BOOST_TEST((told[0].from.key == device::state_key{7, 1}));
+  BOOST_TEST((told[0].from.state != nullptr));  // should the slot have been taken meanwhile
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_of_the_device_is_kept) {
   run_bench b(1);
   BOOST_TEST(b.submit());

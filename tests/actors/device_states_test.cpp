@@ -40,10 +40,10 @@ class listener final : public event_sink, public state_sink {
       states_[key] = std::move(state);
     });
   }
-  void slot_kept(const state_key& key) override {
+  void slot_kept(const state_key& key, device_id) override {
     change([&] { kept_.insert(key); });
   }
-  void slot_dropped(const state_key& key) override {
+  void slot_dropped(const state_key& key, device_id) override {
     change([&] { kept_.erase(key); });
   }
 

@@ -92,6 +92,24 @@ class engine_bench : public generation_bench {
     context->models->put(model, true);
   }
 
+  /// One more device of the current model, with a copy of its weights.
+  void add_device() {
+    auto& more = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_)));
+    more.id = static_cast<device_id>(model->devices.size());
+    model->devices.add(more.inbox, &more.counters);
+  }
+  [[nodiscard]] std::uint64_t generated_on(device_id device) const {
+    return devices_.at(device)->schedule.counts().generated_tokens;
+  }
+  /// A device of the first model fails in the middle of its work.
+  void lose(device_id device) {
+    device_line& lost = *devices_.at(device);
+    lost.counters.lost = true;
+    lost.schedule.lose_device({error_kind::internal, "lost on purpose", ""});
+    lost.schedule.end_lost();
+    hand_out(lost);
+  }
+
   /// One round of each device thread, and what it brings the io thread.
   void turn() {
     for (std::size_t i = 0; i < devices_.size(); ++i) turn(*devices_[i]);
@@ -182,8 +200,7 @@ class engine_bench : public generation_bench {
     explicit device_line(std::unique_ptr<engine::engine> with)
         : work(std::move(with)), schedule(options(work->info())), model(std::make_shared<request::loaded_model>()) {
       counters.slots = work->info().slots;
-      model->device = &inbox;
-      model->counters = &counters;
+      model->devices.add(inbox, &counters);
     }
     void run(const device::start_slot& c) { work->start(c.slot, *c.params); }
     void run(const device::restart_slot& c) { work->restart_sampler(c.slot, *c.params); }
@@ -193,6 +210,7 @@ class engine_bench : public generation_bench {
     void run(const device::park_slot& c) { work->park(c.slot, *c.to); }
     void run(const device::unpark_slot& c) { work->unpark(c.slot, *c.params, *c.from); }
 
+    device_id id = 0;
     device::mailbox inbox{100, 100};
     device::device_counters counters;
     std::unique_ptr<engine::engine> work;
@@ -202,6 +220,7 @@ class engine_bench : public generation_bench {
 
   void turn(device_line& of) {
     read(of);
+    if (of.schedule.lost()) return hand_out(of);
     of.schedule.expire(time.now());
     const auto moved = of.work->moved();
     BOOST_REQUIRE(moved.has_value());
@@ -215,14 +234,19 @@ class engine_bench : public generation_bench {
       BOOST_REQUIRE(done.has_value());
       of.schedule.absorb(**done, time.now());
     }
+    hand_out(of);
+  }
+  void hand_out(device_line& of) {
     of.schedule.take_events([this](std::uint32_t, device::events&& batch) { hub.dispatch(std::move(batch.items)); });
     of.schedule.take_news([](const auto&) {});
   }
   void read(device_line& of) {
     std::vector<device::message> messages;
     of.inbox.drain(messages);
-    for (auto& m : messages)
+    for (auto& m : messages) {
+      if (const auto* one = std::get_if<device::submit>(&m)) BOOST_REQUIRE_EQUAL(one->device, of.id);
       std::visit([&](auto&& one) { of.schedule.handle(std::move(one), time.now()); }, std::move(m));
+    }
   }
   void run_posted() {
     while (!pool.posted.empty() || !pool.long_work.empty()) {

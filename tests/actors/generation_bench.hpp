@@ -27,7 +27,7 @@ struct generation_bench {
     model->served.vocabulary = tokenizer::vocabulary::bytes();
     model->served.vocab = 256;
     model->served.fingerprint = "skein-test";
-    model->device = &inbox;
+    model->devices.add(inbox, &counters);
     context->models->put(model, true);
     context->logins = &logins;
     context->time = &time;
@@ -118,6 +118,7 @@ struct generation_bench {
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   std::shared_ptr<request::loaded_model> model = std::make_shared<request::loaded_model>();
   device::mailbox inbox{100, 100};
+  device::device_counters counters;
   login_guard logins{{.login_failures_max = 5}};
   fake_clock time;
   persistence::mailbox questions{100, 100};

@@ -17,7 +17,6 @@ using namespace std::chrono_literals;
 /// Calls as a client makes them, and a second connection for the operator.
 struct control_bench : test::generation_bench {
   control_bench() {
-    model->counters = &counters;
     counters.slots = 8;
     model->served.path = "/secret/tiny.pth";
   }
@@ -58,7 +57,6 @@ struct control_bench : test::generation_bench {
     return true;
   }
 
-  device::device_counters counters;
   api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
   std::unique_ptr<connection::http_call> call;
 };

@@ -20,8 +20,7 @@ struct service_bench {
     model->served.card.id = "tiny";
     model->served.vocabulary = tokenizer::vocabulary::bytes();
     model->served.vocab = 256;
-    model->device = &inbox;
-    model->counters = &counters;
+    model->devices.add(inbox, &counters);
     context->models->put(model, true);
     context->connections = &connections;
     context->persistence = &questions;

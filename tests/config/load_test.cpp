@@ -7,6 +7,7 @@
 
 #include "config/dump.hpp"
 #include "config/keys.hpp"
+#include "config/limits.hpp"
 #include "config/rules.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -144,8 +145,14 @@ BOOST_AUTO_TEST_CASE(values_that_are_refused) {
     const auto merged = in.load(text);
     BOOST_TEST(merged.faults.size() == 1u, text << " gives " << lines(merged));
   }
-  for (const char* device : {"auto", "cpu", "cuda", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
+  for (const char* device : {"auto", "cpu", "cuda", "cuda:0", "cuda:0,cuda:1", "cuda,cuda:1", "cpu,cpu,cpu", "cuda:0+1",
+                             "hip:12", "hip:0,hip:1"})
     BOOST_TEST(lines(with_flag("engine.device", device)) == "");
+  std::string too_many = "cpu";
+  for (std::uint32_t i = 0; i < config::limits::devices_max; ++i) too_many += ",cpu";
+  for (const char* device : {"cpu,cuda:0", "cuda:0,hip:0", "auto,auto", "auto,cpu", ",cpu", "cpu,,cpu", "hip,hip:1",
+                             "cpu:0", too_many.c_str()})
+    BOOST_TEST(with_flag("engine.device", device).faults.size() == 1u, device);
   expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");
   expect_only(with_flag("server.json_password", "yes"), fault_kind::bad_value, "is not a boolean");
   expect_only(with_flag("models.top_p", "1"), fault_kind::unknown_key, "models.top_p");

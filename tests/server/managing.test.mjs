@@ -36,15 +36,16 @@ const work = {
   generated_tokens: isCount, max_tokens: isCount, stop_requested: isTruth, pause_requested: isTruth, prefill_progress: isNumber,
   prefill_speed: isNumber, decode_speed: isNumber, 'finished?': is(true), 'state_key?': isText,
 };
+const memory = { weight_bytes: isCount, activation_bytes: isCount, workspace_bytes: isCount, slot_bytes: isCount, total_bytes: isCount };
+const load = { slots: isCount, slots_used: isCount, requests: isCount, waiting: isCount, memory };
 const status = {
   status: is('running'), api_version: isText, engine_version: isText,
   model: { id: isText, name: isText, path: isText, device: isText, weight_type: isText },
   models: (all) => {
-    for (const each of all)
-      hasShape(each, {
-        id: isText, device: isText, weight_type: isText, slots: isCount, slots_used: isCount, requests: isCount, waiting: isCount,
-        memory: { weight_bytes: isCount, activation_bytes: isCount, workspace_bytes: isCount, slot_bytes: isCount, total_bytes: isCount },
-      });
+    for (const each of all) {
+      hasShape(each, { id: isText, device: isText, weight_type: isText, ...load, devices: isList });
+      for (const device of each.devices) hasShape(device, { id: isCount, name: isText, status: is('running'), ...load });
+    }
   },
   capabilities: {
     chat_messages: isTruth, completion: isTruth, batch_completion: isTruth, stream: isTruth, stop: isTruth, token_count: isTruth,

@@ -145,6 +145,13 @@ test('a server can be asked while it works, and its streams are counted', async 
   assert.equal(total(idle, 'skein_state_slots', { tier: 'vram', state: 'used' }), 0);
 });
 
+test('no time is negative if prompts of a request get their slots one after another', async (t) => {
+  const server = await serve('--device', 'fake', '--slots', '1', '--set', 'drain.grace_ms=0');
+  t.after(() => server.stop());
+  assert.equal((await server.post('/v1/completions', wish(['a', 'b', 'c'], 5))).status, 200);
+  assert.equal(total(await numbers(server), 'skein_request_success_total'), 1);  // and the page keeps its rules
+});
+
 test('a password guards them, unless they are open', async (t) => {
   const guarded = await serve('--device', 'fake', '--password', 'word', '--set', 'drain.grace_ms=0');
   t.after(() => guarded.stop());

@@ -52,8 +52,8 @@ class session_keeper {
   void handle(commit_turn&& q);
   void handle(release&& q) { turns_.handle(std::move(q)); }
   void handle(state_kept&& q) { turns_.handle(std::move(q)); }
-  void handle(slot_kept&& q) { tiers_.cache().slot_kept(q.key); }
-  void handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.key); }
+  void handle(slot_kept&& q) { tiers_.cache().slot_kept(q.key, q.device); }
+  void handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.key, q.device); }
   void handle(list_sessions&& q) { queries_.handle(std::move(q)); }
   void handle(describe_session&& q) { queries_.handle(std::move(q)); }
   void handle(tiers_status&& q) { queries_.handle(std::move(q)); }

@@ -11,6 +11,7 @@
 #include "actors/byte_share.hpp"
 #include "actors/mailbox.hpp"
 #include "base/clock.hpp"
+#include "base/device_id.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "engine/prompt_parts.hpp"
@@ -57,6 +58,7 @@ struct resume_point {
   std::vector<token_id> feed;                ///< tokens of the session that `state` has not processed
   std::uint64_t cached_tokens = 0;           ///< tokens of the session that `state` has processed
   std::vector<engine::prompt_part> parts{};  ///< of `feed`: for each turn, the client's tokens and the answer
+  std::optional<device_id> device{};         ///< had `state` in a slot when this was sent; none: no device had
 };
 
 // ---- sessions: a turn is open_session, then commit_turn or release ----
@@ -181,12 +183,14 @@ struct state_kept {
   state_key key;
   state_buffer state;
 };
-/// A slot in VRAM now holds this state, or no longer does.
+/// A slot in the memory of that device now holds this state, or no longer does.
 struct slot_kept {
   state_key key;
+  device_id device = 0;
 };
 struct slot_dropped {
   state_key key;
+  device_id device = 0;
 };
 
 // ---- administration of sessions; each is answered by one `answer` or by refused ----

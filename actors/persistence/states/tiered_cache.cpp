@@ -107,7 +107,7 @@ void tiered_cache::erase_if_gone(const state_key& key, decisions* told) {
   const entry& e = it->second;
   if (e.ram || e.disk) return;
   if (told) told->lost.push_back(key);
-  if (!e.vram) entries_.erase(it);
+  entries_.erase(it);
 }
 
 // ---------------------------------------------------------------- events
@@ -171,18 +171,10 @@ bool tiered_cache::written(const state_key& key, bool well, std::uint64_t bytes,
   return true;
 }
 
-void tiered_cache::slot_kept(const state_key& key) {
-  entry& e = entries_[key];
-  if (!e.vram) ++vram_;
-  e.vram = true;
-}
+void tiered_cache::slot_kept(const state_key& key, device_id device) { vram_[key] = device; }
 
-void tiered_cache::slot_dropped(const state_key& key) {
-  const auto it = entries_.find(key);
-  if (it == entries_.end() || !it->second.vram) return;
-  it->second.vram = false;
-  --vram_;
-  erase_if_gone(key);
+void tiered_cache::slot_dropped(const state_key& key, device_id device) {
+  if (device_of(key) == device) vram_.erase(key);
 }
 
 void tiered_cache::set_head(session_uid owner, version_id head) {
@@ -193,14 +185,13 @@ void tiered_cache::set_head(session_uid owner, version_id head) {
 }
 
 void tiered_cache::forget(const state_key& key) {
+  vram_.erase(key);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return;
   entry& e = it->second;
   set_dirty(key, e, false);
   if (e.writing) writing_bytes_ -= bytes(e.ram);
   e.writing = false;  // written() then returns false
-  if (e.vram) --vram_;
-  e.vram = false;
   set_ram(key, e, nullptr);
   set_disk(key, e, false, 0);
   entries_.erase(it);
@@ -214,10 +205,14 @@ void tiered_cache::forget_owner(session_uid owner, const std::function<bool(cons
 // ---------------------------------------------------------------- queries
 
 tier tiered_cache::fastest(const state_key& key) const {
+  if (vram_.contains(key)) return tier::vram;
   const auto it = entries_.find(key);
-  if (it == entries_.end()) return tier::none;
-  const entry& e = it->second;
-  return e.vram ? tier::vram : e.ram ? tier::ram : e.disk ? tier::disk : tier::none;
+  return it == entries_.end() ? tier::none : it->second.ram ? tier::ram : tier::disk;
+}
+
+std::optional<device_id> tiered_cache::device_of(const state_key& key) const {
+  const auto it = vram_.find(key);
+  return it == vram_.end() ? std::nullopt : std::optional(it->second);
 }
 
 bool tiered_cache::readable(const state_key& key) const {
@@ -389,7 +384,7 @@ void tiered_cache::shrink_disk(std::int64_t now_ms, decisions& out) {
 
 tiered_cache::counts tiered_cache::count() const {
   counts c;
-  c.vram = vram_;
+  c.vram = static_cast<std::uint32_t>(vram_.size());
   c.ram = static_cast<std::uint32_t>(ram_by_use_.size());
   c.disk = static_cast<std::uint32_t>(disk_by_use_.size());
   c.dirty = static_cast<std::uint32_t>(dirty_by_age_.size());
@@ -409,13 +404,12 @@ tiered_cache::counts tiered_cache::count() const {
 }
 
 std::optional<std::string> tiered_cache::self_check() const {
-  std::uint64_t ram = 0, disk = 0, dirty = 0, vram = 0, ram_states = 0, disk_states = 0;
+  std::uint64_t ram = 0, disk = 0, dirty = 0, ram_states = 0, disk_states = 0;
   for (const auto& [key, e] : entries_) {
     if (e.ram) ram += bytes(e.ram), ++ram_states;
     if (e.disk) disk += e.disk_bytes, ++disk_states;
     if (e.dirty) dirty += bytes(e.ram);
-    vram += e.vram ? 1 : 0;
-    if (!e.ram && !e.disk && !e.vram) return "a state is in no tier";
+    if (!e.ram && !e.disk) return "a state is in no tier";
     if (e.ram && !ram_by_use_.contains({e.used, key})) return "a state in RAM is in no list";
     if (e.disk && !(disk_by_use_.contains({e.used, key}) && disk_by_worth_.contains({e.on_disk, e.used, key})))
       return "a state on disk is in no list";
@@ -425,7 +419,6 @@ std::optional<std::string> tiered_cache::self_check() const {
   if (disk != disk_bytes_ || disk_states != disk_by_use_.size() || disk_states != disk_by_worth_.size())
     return "the count of states or bytes on disk is wrong";
   if (dirty != dirty_bytes_) return "the count of bytes to write is wrong";
-  if (vram != vram_) return "the count of states in slots is wrong";
   return std::nullopt;
 }
 

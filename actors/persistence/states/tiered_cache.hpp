@@ -58,8 +58,9 @@ class tiered_cache {
   /// A write requested by plan() has ended. False: the state was erased meanwhile, and its copy must be removed from
   /// disk.
   [[nodiscard]] bool written(const state_key& key, bool well, std::uint64_t bytes, steady_time now);
-  void slot_kept(const state_key& key);
-  void slot_dropped(const state_key& key);
+  /// A device that no longer has a state which another device has since then changes nothing.
+  void slot_kept(const state_key& key, device_id device);
+  void slot_dropped(const state_key& key, device_id device);
   void set_head(session_uid owner, version_id head);
   void forget(const state_key& key);
   /// Forgets the states of a session, in RAM or on disk, for which `goes` returns true.
@@ -67,6 +68,8 @@ class tiered_cache {
 
   // ---- queries ----
   [[nodiscard]] tier fastest(const state_key& key) const;
+  /// The device that has the state in a slot.
+  [[nodiscard]] std::optional<device_id> device_of(const state_key& key) const;
   [[nodiscard]] bool readable(const state_key& key) const;
   /// The key of a session's version whose state is in RAM or on disk.
   [[nodiscard]] std::optional<state_key> find(session_uid owner, version_id version) const;
@@ -114,7 +117,7 @@ class tiered_cache {
     label what;
     state_buffer ram;
     std::weak_ptr<const std::vector<float>> loan;
-    bool vram = false, disk = false, dirty = false, held = false, writing = false;
+    bool disk = false, dirty = false, held = false, writing = false;
     worth on_disk = worth::newest;  // if it is on disk
     std::uint64_t disk_bytes = 0;
     std::uint64_t used = 0;  // sequence number of the last use
@@ -145,14 +148,15 @@ class tiered_cache {
   void shrink_disk(std::int64_t now_ms, decisions& out);
 
   tier_limits limits_;
-  entries entries_;
+  entries entries_;                                // in RAM or on disk
+  std::unordered_map<state_key, device_id> vram_;  // in a slot of that device
   std::map<session_uid, session> sessions_;
   by_use ram_by_use_, disk_by_use_;
   std::set<std::tuple<worth, std::uint64_t, state_key>> disk_by_worth_;
   std::set<std::pair<steady_time, state_key>> dirty_by_age_;
   std::uint64_t uses_ = 0, ram_bytes_ = 0, disk_bytes_ = 0, dirty_bytes_ = 0, writing_bytes_ = 0;
   std::size_t reserved_ = 0;
-  std::uint32_t vram_ = 0, writing_ = 0;
+  std::uint32_t writing_ = 0;
   std::uint64_t ram_drops_ = 0, disk_drops_ = 0;
 };
 

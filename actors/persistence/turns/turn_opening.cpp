@@ -43,6 +43,7 @@ void turn_opening::give_state(const open_entry& entry, running_writer& w, versio
   resume_point& resume = w.opening->resume;
   resume.key = key;
   resume.state = std::move(state);
+  resume.device = tiers_.cache().device_of(key);
   resume.feed = entry.tree->tokens_between(from, w.base);
   resume.parts = entry.tree->parts_between(from, w.base);
   resume.cached_tokens = entry.tree->total_tokens(from);

@@ -63,7 +63,7 @@ void call_record::prompt(const protocol::token_usage& usage, const prefix_use* p
 
 void call_record::admitted(std::chrono::microseconds queued) {
   queued_ = std::max(queued_, queued);
-  entry_->admitted_at = ticks(context_->time->now());
+  if (!first_token_) entry_->admitted_at = ticks(context_->time->now());  // later prompts may follow the first token
 }
 
 /// Tokens of one delivery arrive together, so a reader sees the time between deliveries.

@@ -50,9 +50,13 @@ bool device_run::submit(std::uint32_t prompt, const byte_budget::lease& memory) 
   message.memory = memory;
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
+  const auto rows = static_cast<std::uint32_t>(message.rows.size());
+  const auto sequences = std::max(rows, static_cast<std::uint32_t>(message.mixture.size()));
+  device_place place = order_.model->devices.place(sequences, prompt == 0 ? session_.device() : std::nullopt);
+  message.device = place.id();
   device::message box(std::move(message));
-  if (order_.model->device->push(box)) {
-    runs_[prompt] = {id, answer_.call().rows_per_prompt()};
+  if (order_.model->devices[place.id()].inbox->push(box)) {
+    runs_[prompt] = {id, rows, std::move(place)};
     ++waiting_;
     ++running_;
     return true;
@@ -80,6 +84,7 @@ void device_run::put_back(std::uint32_t prompt) {
 
 void device_run::over(std::uint32_t prompt) {
   hub_.close(std::exchange(runs_[prompt].id, 0));
+  runs_[prompt].place = {};
   --running_;
 }
 
@@ -87,7 +92,8 @@ void device_run::on(std::uint32_t prompt, device::prompt_scored& e) { answer_.on
 
 void device_run::on(std::uint32_t prompt, device::token& e) {
   const bool over = answer_.on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
-  if (over && !session_.turn()) tell(device::cancel_row{e.id, e.row});  // a session's row ends with settle
+  if (over && !session_.turn())
+    tell(runs_[prompt].place.id(), device::cancel_row{e.id, e.row});  // a session's row ends with settle
 }
 
 void device_run::on(std::uint32_t prompt, device::row_finished& e) {
@@ -105,27 +111,29 @@ void device_run::on(std::uint32_t prompt, device::row_finished& e) {
 void device_run::pause() {
   if (std::exchange(paused_, true)) return;
   for (const auto& run : runs_)
-    if (run.id != 0) tell(device::pause{run.id});
+    if (run.id != 0) tell(run.place.id(), device::pause{run.id});
 }
 
 void device_run::resume() {
   if (!std::exchange(paused_, false)) return;
   for (const auto& run : runs_)
-    if (run.id != 0) tell(device::resume{run.id});
+    if (run.id != 0) tell(run.place.id(), device::resume{run.id});
 }
 
 void device_run::settle(std::uint32_t sampled, std::vector<token_id> more) {
   const request_id id = runs_.front().id;
+  const device_id device = runs_.front().place.id();
   over(0);
-  tell(device::settle{id, sampled, std::move(more)});
+  tell(device, device::settle{id, sampled, std::move(more)});
 }
 
 void device_run::cancel() {
   for (auto& run : runs_) {
     if (run.id == 0) continue;
     hub_.close(run.id);
-    tell(device::cancel{run.id});
+    tell(run.place.id(), device::cancel{run.id});
     run.id = 0;
+    run.place = {};
   }
 }
 

@@ -29,9 +29,9 @@ struct run_order {
   const clock* time = nullptr;
 };
 
-/// The prompts of one call on the device, and their answer. Only some of many prompts wait for slots at a time; others
-/// follow as these get their slots. The destructor cancels what the device still has. Lives on the call's io
-/// thread.
+/// The prompts of one call on the devices of its model, and their answer. Each prompt gets a device of its own, all
+/// rows of a prompt are on one device. Only some of many prompts wait for slots at a time; others follow as these get
+/// their slots. The destructor cancels what the device still has. Lives on the call's io thread.
 class device_run {
  public:
   /// Events go to `call`; the references must outlive this.
@@ -81,12 +81,13 @@ class device_run {
   struct prompt_run {
     request_id id = 0;  // 0: not submitted, or over
     std::uint32_t rows = 0;
+    device_place place;  // on the device that has it
   };
 
   [[nodiscard]] bool submit(std::uint32_t prompt, const byte_budget::lease& memory);
   [[nodiscard]] device::submit message(std::uint32_t prompt);
   void over(std::uint32_t prompt);
-  void tell(device::message message) { hub_.tell(door_of(order_.model), std::move(message)); }
+  void tell(device_id device, device::message message) { hub_.tell(door_of(order_.model, device), std::move(message)); }
 
   request_hub& hub_;
   device_client& call_;

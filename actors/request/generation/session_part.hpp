@@ -99,6 +99,9 @@ class session_part {
   /// prompt.
   void apply(device::submit& message, const answer_state& answer);
 
+  /// The device that has the state that the turn continues in a slot.
+  [[nodiscard]] std::optional<device_id> device() const { return turn_ ? turn_->opened().resume.device : std::nullopt; }
+
   /// The call is over: leaves the session, and gets no more replies.
   void close();
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/device/device_actor.hpp"
+#include "actors/request/shared/model_devices.hpp"
 #include "actors/request/shared/tuned_states.hpp"
 #include "base/result.hpp"
 #include "protocol/requests/generation_request.hpp"
@@ -18,7 +18,7 @@
 
 namespace skein::request {
 
-/// Memory of the GPU that a model is on.
+/// Memory of the GPUs that a model is on.
 struct card_memory {
   std::size_t total_bytes = 0, free_bytes = 0;
 };
@@ -36,16 +36,14 @@ struct served_model {
   std::uint32_t chunk_tokens = 0;           ///< engine_info::chunk_tokens
   /// Reads a state-tuning file for this model; null if the engine has none (the fake engine).
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
-  std::function<result<card_memory>()> card_usage;  ///< queries the GPU, which may be slow; null on a CPU
+  std::function<result<card_memory>()> card_usage;  ///< queries the GPUs, which may be slow; null on a CPU
 };
 
-/// A model in memory, with the device that runs it. A call takes a reference at its start and keeps it to its end, so
+/// A model in memory, with the devices that run it. A call takes a reference at its start and keeps it to its end, so
 /// that models can be switched meanwhile: calls on the old model finish there.
 struct loaded_model {
   served_model served;
-  std::unique_ptr<device::device_actor> actor;  ///< null only in tests
-  device::mailbox* device = nullptr;
-  const device::device_counters* counters = nullptr;
+  model_devices devices;             ///< at least one
   tuned_states tuned;                ///< they fit only this model and are dropped with it
   std::atomic<bool> cut_off{false};  ///< unloaded by force: running requests end with an error
 
@@ -62,8 +60,10 @@ struct loaded_model {
 };
 using model_ref = std::shared_ptr<loaded_model>;
 
-/// The mailbox of a model's device. The pointer keeps the model alive.
-[[nodiscard]] inline std::shared_ptr<device::mailbox> door_of(const model_ref& model) { return {model, model->device}; }
+/// The mailbox of one of a model's devices. The pointer keeps the model alive.
+[[nodiscard]] inline std::shared_ptr<device::mailbox> door_of(const model_ref& model, device_id device) {
+  return {model, model->devices[device].inbox};
+}
 
 /// All models: in memory, being loaded, or resting until a request names them. The current model answers requests that
 /// name none. Thread safe; the supervisor writes, all others read.

@@ -5,7 +5,7 @@
 
 namespace skein::request {
 
-/// Sums of the device counters of all models in memory.
+/// Sums of the counters of all devices of all models in memory.
 struct device_totals {
   std::uint64_t slots = 0, slots_used = 0, waiting = 0, parked = 0, paused = 0, requests = 0, parked_bytes = 0;
   std::uint64_t ticks = 0, prompt_tokens = 0, generated_tokens = 0;
@@ -13,6 +13,9 @@ struct device_totals {
 
   explicit device_totals(const loaded_models& models);
   [[nodiscard]] std::uint64_t running() const { return requests - waiting; }
+
+ private:
+  void add(const model_device& device);
 };
 
 }  // namespace skein::request

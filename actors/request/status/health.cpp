@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "actors/request/status/device_totals.hpp"
 #include "base/version.hpp"
@@ -14,13 +15,18 @@ namespace {
 
 using protocol::json_writer;
 
-bool is_lost(const model_ref& model) { return model->counters->lost; }
+bool is_lost(const model_ref& model) { return model->devices.lost(); }
 
 /// Whether the queue has been full for queue.full_unready_ms.
-bool is_full(const service_context& c, const device::device_counters& device) {
-  const std::int64_t since = device.queue_full_since;
+bool is_full(const service_context& c, const model_device& device) {
+  const std::int64_t since = device.counters->queue_full_since;
   return since != 0 && c.time->now().time_since_epoch() - duration(since) >
                            std::chrono::milliseconds(c.settings.queue.full_unready_ms);
+}
+
+/// Whether all devices that work are full.
+bool is_full(const service_context& c, const model_ref& model) {
+  return std::ranges::all_of(model->devices, [&](const auto& d) { return d.lost() || is_full(c, d); });
 }
 
 std::string_view obstacle(const service_context& c) {
@@ -28,15 +34,16 @@ std::string_view obstacle(const service_context& c) {
   if (c.draining) return "draining";
   if (!c.ready) return "loading";
   const auto resident = c.models->resident();
-  if (!resident.empty() && std::ranges::all_of(resident, [&](const auto& m) { return is_full(c, *m->counters); }))
+  if (!resident.empty() && std::ranges::all_of(resident, [&](const auto& m) { return is_full(c, m); }))
     return "the queue is full";
   if (!c.models->current() && c.models->why_none() != loaded_models::absence::resting)
     return c.models->loading() ? "loading" : "no model is loaded";
   return {};
 }
 
-duration since_last_tick(const service_context& c, const device::device_counters& device) {
-  return c.time->now().time_since_epoch() - duration(device.last_tick_at.load());
+bool is_stalled(const service_context& c, const device::device_counters& device) {
+  const duration since = c.time->now().time_since_epoch() - duration(device.last_tick_at.load());
+  return device.busy && since > std::chrono::milliseconds(c.settings.server.stall_ms);
 }
 
 /// Progress of the current load, if any.
@@ -44,6 +51,19 @@ void write_loading(json_writer& out, const service_context& c) {
   const auto load = c.models->loading();
   if (!load) return;
   out.key("loading").begin_object().key("model").value(load->model).key("percent").value(load->percent).end_object();
+}
+
+/// The devices that are lost, if any; requests run on the others.
+void write_lost(json_writer& out, const service_context& c) {
+  bool any = false;
+  for (const auto& model : c.models->resident())
+    for (const model_device& device : model->devices) {
+      if (!device.lost()) continue;
+      if (!std::exchange(any, true)) out.key("lost_devices").begin_array();
+      out.begin_object().key("model").value(model->id()).key("device").value(device.id);
+      out.key("name").value(device.name()).end_object();
+    }
+  if (any) out.end_array();
 }
 
 void write_model(json_writer& out, const model_ref& model) {
@@ -57,13 +77,15 @@ void write_model(json_writer& out, const model_ref& model) {
   out.end_object();
 }
 
-probe status_only(std::string_view why, const service_context* loads = nullptr) {
+/// With `shown`, for operators: a load, and lost devices.
+probe status_only(std::string_view why, const service_context* shown = nullptr) {
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
   out.begin_object().key("status").value(why.empty() ? "ok" : "unavailable");
   if (!why.empty()) out.key("reason").value(why);
-  if (loads) write_loading(out, *loads);
+  if (shown) write_loading(out, *shown);
+  if (shown) write_lost(out, *shown);
   out.end_object();
   return p;
 }
@@ -108,12 +130,11 @@ void write_sessions(json_writer& out, const persistence::persistence_counters& p
 
 probe live(const service_context& c, audience) {
   const auto models = c.models->resident();
-  const auto is_stalled = [&](const model_ref& m) {
-    return m->counters->busy &&
-           since_last_tick(c, *m->counters) > std::chrono::milliseconds(c.settings.server.stall_ms);
+  const auto stalls = [&](const model_ref& m) {
+    return std::ranges::any_of(m->devices, [&](const auto& d) { return is_stalled(c, *d.counters); });
   };
   if (std::ranges::any_of(models, is_lost)) return status_only("the device is lost");
-  return status_only(std::ranges::any_of(models, is_stalled) ? "the device has work and makes no progress" : "");
+  return status_only(std::ranges::any_of(models, stalls) ? "the device has work and makes no progress" : "");
 }
 
 probe ready(const service_context& c, audience who) {
@@ -134,6 +155,7 @@ probe health(const service_context& c, audience who) {
   }
   write_model(out, c.models->current());
   write_loading(out, c);
+  write_lost(out, c);
   out.key("slots").begin_object();
   out.key("total").value(d.slots).key("used").value(d.slots_used);
   out.end_object();

@@ -16,9 +16,11 @@ struct probe {
 /// totals reveal what other clients do.
 enum class audience : std::uint8_t { strangers, operators };
 
-/// 503 if the device is lost, or has work but has finished no tick for server.stall_ms. An idle device is healthy.
+/// 503 if a model has no working device, or if a device has work but has finished no tick for server.stall_ms. An idle
+/// device is healthy.
 [[nodiscard]] probe live(const service_context& context, audience who = audience::operators);
-/// 503 with a reason while loading, draining, or when the device is lost.
+/// 503 with a reason while loading, draining, or when a model has no working device. Operators are told which devices
+/// are lost.
 [[nodiscard]] probe ready(const service_context& context, audience who);
 /// As ready, with the server's counters: slots, requests, ticks, connections.
 [[nodiscard]] probe health(const service_context& context, audience who);

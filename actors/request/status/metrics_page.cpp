@@ -101,11 +101,20 @@ void write_http(exposition& out, const service_context& c) {
   out.sample({}, c.connections->refused.load());
 }
 
-/// The metrics of devices, with a sample for each model in memory.
+/// Visits each device of each model in memory, with its id as a label.
+template <typename Visit>
+void each_device(std::span<const model_ref> models, Visit visit) {
+  for (const auto& model : models)
+    for (const model_device& device : model->devices) visit(model->id(), std::to_string(device.id), device);
+}
+
+/// The metrics of devices, with a sample for each device of each model in memory.
 void write_devices(exposition& out, const service_context& c, std::span<const model_ref> models) {
   using counters = device::device_counters;
   const auto each = [&](auto value) {
-    for (const auto& model : models) out.sample({{"model", model->id()}}, value(*model->counters));
+    each_device(models, [&](const std::string& model, const std::string& id, const model_device& device) {
+      out.sample({{"model", model}, {"device", id}}, value(*device.counters));
+    });
   };
   const auto gauge = [&](std::string_view family, std::string_view help, auto value) {
     out.gauge(family, help);
@@ -144,18 +153,26 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
     return rows += d.batch_rows;
   });
   out.histogram("skein_step_seconds", "Time of a tick, by the kind of its rows.");
-  for (const auto& model : models)
+  each_device(models, [&](const std::string& model, const std::string& id, const model_device& device) {
     for (const auto& [phase, seconds] :
          {std::pair("decode", &counters::decode_seconds), std::pair("prefill", &counters::prefill_seconds),
           std::pair("mixed", &counters::mixed_seconds)}) {
       histogram_sum sum;
-      out.sample({{"model", model->id()}, {"phase", phase}}, sum += (*model->counters).*seconds);
+      out.sample({{"model", model}, {"device", id}, {"phase", phase}}, sum += (*device.counters).*seconds);
     }
+  });
   gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 if there is none.",
         [&](const counters& d) {
           const duration age = c.time->now().time_since_epoch() - duration(d.last_tick_at.load());
           return d.busy ? std::chrono::duration<double>(age).count() : 0.0;
         });
+  gauge("skein_device_lost",
+        "1 if the device is lost: its engine failed, and requests run on the model's other devices.",
+        [](const counters& d) -> std::uint64_t { return d.lost ? 1 : 0; });
+  out.gauge("skein_device_info", "Devices of models in memory.");
+  each_device(models, [&](const std::string& model, const std::string& id, const model_device& device) {
+    out.sample({{"model", model}, {"device", id}, {"name", device.name()}}, std::uint64_t{1});
+  });
   out.gauge("skein_model_info", "Models in memory.");
   for (const auto& model : models) {
     const auto& card = model->served.card;
@@ -163,22 +180,25 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
   }
 }
 
-std::uint64_t slot_bytes(const loaded_model& model) { return model.actor ? model.actor->info().memory.slot_bytes : 0; }
+std::uint64_t slot_bytes(const model_device& device) {
+  return device.actor ? device.actor->info().memory.slot_bytes : 0;
+}
 
 /// States by kind: running sequences, sessions and prefixes.
 void write_states(exposition& out, std::span<const model_ref> models, const persistence::persistence_counters* p) {
   using d = device::device_counters;
   const auto moved = [&](auto member) {
     std::uint64_t all = 0;
-    for (const auto& model : models) all += (*model->counters).*member;
+    for (const auto& model : models) all += model->devices.sum(member);
     return all;
   };
   out.gauge("skein_state_slots", "States in each tier; total: slots in device memory.");
-  for (const auto& model : models)
+  each_device(models, [&](const std::string& model, const std::string& id, const model_device& device) {
     for (const auto& [state, member] :
          {std::pair("used", &d::slots_used), std::pair("kept", &d::slots_kept), std::pair("total", &d::slots)})
-      out.sample({{"model", model->id()}, {"tier", "vram"}, {"state", state}},
-                 std::uint64_t{(*model->counters).*member});
+      out.sample({{"model", model}, {"device", id}, {"tier", "vram"}, {"state", state}},
+                 std::uint64_t{(*device.counters).*member});
+  });
   const auto sum = [&](auto member) -> std::uint64_t {
     return p ? std::uint64_t{p->sessions.*member} + std::uint64_t{p->prefixes.*member} : 0;
   };
@@ -187,13 +207,13 @@ void write_states(exposition& out, std::span<const model_ref> models, const pers
   out.sample({{"tier", "disk"}, {"state", "used"}}, sum(&t::disk));
 
   out.gauge("skein_state_bytes", "Bytes of states in each tier.");
-  for (const auto& model : models) {
+  each_device(models, [&](const std::string& model, const std::string& id, const model_device& device) {
     const auto vram = [&](const char* kind, std::uint64_t slots) {
-      out.sample({{"model", model->id()}, {"tier", "vram"}, {"kind", kind}}, slots * slot_bytes(*model));
+      out.sample({{"model", model}, {"device", id}, {"tier", "vram"}, {"kind", kind}}, slots * slot_bytes(device));
     };
-    vram("sequence", model->counters->slots_used);
-    vram("session", model->counters->slots_kept);
-  }
+    vram("sequence", device.counters->slots_used);
+    vram("session", device.counters->slots_kept);
+  });
   if (!p) return;
   const std::pair<const char*, const t*> kinds[] = {{"session", &p->sessions}, {"prefix", &p->prefixes}};
   for (const auto& [kind, tier] : kinds) {

@@ -65,17 +65,34 @@ void write_memory(json_writer& out, const memory_plan& taken) {
   out.key("total_bytes").value(taken.bytes()).end_object();
 }
 
+/// The devices of a model, by id.
+void write_devices(json_writer& out, const model_devices& devices) {
+  out.key("devices").begin_array();
+  for (const model_device& device : devices) {
+    const device::device_counters& d = *device.counters;
+    out.begin_object().key("id").value(device.id).key("name").value(device.name());
+    out.key("status").value(device.lost() ? "lost" : "running");
+    out.key("slots").value(d.slots.load()).key("slots_used").value(d.slots_used.load());
+    out.key("requests").value(d.requests.load()).key("waiting").value(d.waiting.load());
+    if (device.actor && !device.lost()) write_memory(out, device.actor->info().memory);
+    out.end_object();
+  }
+  out.end_array();
+}
+
 /// All models in memory, the current one first.
 void write_models(json_writer& out, std::span<const model_ref> models) {
   out.key("models").begin_array();
   for (const auto& model : models) {
-    const device::device_counters& d = *model->counters;
+    using counters = device::device_counters;
     const auto& card = model->served.card;
     out.begin_object().key("id").value(model->id());
     out.key("device").value(card.device).key("weight_type").value(card.weight_type);
-    out.key("slots").value(d.slots.load()).key("slots_used").value(d.slots_used.load());
-    out.key("requests").value(d.requests.load()).key("waiting").value(d.waiting.load());
-    if (model->actor) write_memory(out, model->actor->info().memory);
+    const model_devices& devices = model->devices;
+    out.key("slots").value(devices.sum(&counters::slots)).key("slots_used").value(devices.sum(&counters::slots_used));
+    out.key("requests").value(devices.sum(&counters::requests)).key("waiting").value(devices.sum(&counters::waiting));
+    if (const memory_plan memory = devices.memory(); memory.slots > 0) write_memory(out, memory);
+    write_devices(out, devices);
     out.end_object();
   }
   out.end_array();
@@ -102,16 +119,16 @@ void write_queue(json_writer& out, const service_context& context, const std::op
     value ? out.value(*value) : out.null();
   };
   const auto of_card = [&](auto member) { return card ? std::optional<std::uint64_t>((*card).*member) : std::nullopt; };
-  const bool known = model && model->actor;
+  const memory_plan memory = model ? model->devices.memory() : memory_plan{};
+  const bool known = memory.slots > 0;
   out.key("prefill_queue").begin_object();
   out.key("hard_max_bsz").value(d.slots).key("dynamic_max_bsz").value(d.slots);
   out.key("reserved_bsz").value(d.slots_used).key("available_bsz").value(d.slots - std::min(d.slots, d.slots_used));
   out.key("queued_requests").value(d.waiting);
   number("free_vram_bytes", of_card(&card_memory::free_bytes));
   number("total_vram_bytes", of_card(&card_memory::total_bytes));
-  number("reserve_vram_bytes",
-         card && known ? std::optional<std::uint64_t>(model->actor->info().memory.bytes()) : std::nullopt);
-  number("bytes_per_bsz", known ? std::optional<std::uint64_t>(model->actor->info().memory.slot_bytes) : std::nullopt);
+  number("reserve_vram_bytes", card && known ? std::optional<std::uint64_t>(memory.bytes()) : std::nullopt);
+  number("bytes_per_bsz", known ? std::optional<std::uint64_t>(memory.slot_bytes) : std::nullopt);
   out.end_object();
 }
 

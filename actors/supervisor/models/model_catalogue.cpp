@@ -41,7 +41,7 @@ fs::path with_ending(const fs::path& path) {
 model_catalogue::model_catalogue(const config::config& settings) {
   if (!settings.model.root.empty()) root_ = real_path(settings.model.root);
   own_.is_own = true;
-  if (settings.engine.device == "fake") {  // which has no file; legal only in builds with SKEIN_FAKE_ENGINE
+  if (settings.engine.device.starts_with("fake")) {  // which has no file; legal only in builds with SKEIN_FAKE_ENGINE
     own_.id = "fake";
   } else {
     own_.path = with_ending(settings.model.path.empty() ? cli::demo_model() : fs::path(settings.model.path));

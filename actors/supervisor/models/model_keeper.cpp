@@ -1,6 +1,7 @@
 #include "actors/supervisor/models/model_keeper.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <exception>
@@ -43,6 +44,15 @@ result<opened_engine> open_or_say_why(const config::config& settings, const load
   } catch (const std::exception& trouble) {
     return error{error_kind::internal, trouble.what(), ""};
   }
+}
+
+/// For one of several devices: calls `on_lost` when the last of them is lost. A call may be repeated.
+std::function<void(const error&)> last_of(const std::shared_ptr<std::atomic<std::size_t>>& working,
+                                          const std::function<void(const error&)>& on_lost) {
+  return [=, counted = false, is_last = false](const error& why) mutable {
+    if (!std::exchange(counted, true)) is_last = --*working == 0;
+    if (is_last) on_lost(why);
+  };
 }
 
 request::loaded_models::place coming(const std::string& id) {
@@ -184,8 +194,7 @@ void model_keeper::begin_load() {
     log::info("loading", {{"model", name}, {"percent", percent}});
   };
   order.memory_taken = 0;
-  each_device(
-      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : m.actor->info().memory.bytes(); });
+  each_model([&](const request::loaded_model& m) { *order.memory_taken += m.devices.memory().bytes(); });
   try {
     loader_ = std::thread([this, c = *settings, order = std::move(order)] {
       auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
@@ -263,7 +272,7 @@ void model_keeper::install(opened_engine opened) {
 /// A requested model starts without earlier state and becomes current; one that is loaded again keeps the tuned states
 /// that clients added.
 void model_keeper::install(opened_engine opened, const model_change& how) {
-  const auto& info = opened.engine->info();
+  const engine::engine_info& info = opened.engines.front()->info();
   ports_.known.add(info.model_identity, {opened.layout, info.vocab});
   const bool was_asked = how.what == model_change::task::load;
   const std::string id = opened.model.names.front();
@@ -276,10 +285,12 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   next->change_defaults(how.defaults);
   auto options = device_options(*settings_);
   options.scheduling.prefill_chunk_tokens = next->served.prefill_chunk_tokens;
-  next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), options, ports_.events, real_clock(),
-                                                       ports_.on_lost, &ports_.states);
-  next->device = &next->actor->inbox();
-  next->counters = &next->actor->counters();
+  const auto working = std::make_shared<std::atomic<std::size_t>>(opened.engines.size());
+  for (auto& engine : opened.engines) {
+    options.id = static_cast<device_id>(next->devices.size());
+    next->devices.add(std::make_unique<device::device_actor>(std::move(engine), options, ports_.events, real_clock(),
+                                                             last_of(working, ports_.on_lost), &ports_.states));
+  }
   for (auto& state : opened.states)
     ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "their number was checked");
   known_[id] = {how, context_.time->now(), {}, nullptr};
@@ -325,9 +336,8 @@ void model_keeper::change(std::shared_ptr<const config::config> settings) {
 /// A device with a full mailbox gets them at a later tick; a closed one does not need them.
 void model_keeper::tell_limits() {
   limits_untold_ = false;
-  each_device([&](request::loaded_model& m) {
-    const bool told = m.device->push_urgent(device::change_limits{settings_->queue});
-    if (!told && !m.device->closed()) limits_untold_ = true;
+  each_model([&](const request::loaded_model& m) {
+    if (!m.devices.tell(device::change_limits{settings_->queue})) limits_untold_ = true;
   });
 }
 
@@ -345,9 +355,10 @@ std::vector<model_keeper::use> model_keeper::uses() {
   std::vector<use> all;
   for (auto& model : models_.resident()) {
     steady_time& used_at = known_.at(model->id()).used_at;
-    const bool idle = model.use_count() <= held_here_and_shown && model->counters->requests == 0;
+    const bool idle =
+        model.use_count() <= held_here_and_shown && model->devices.sum(&device::device_counters::requests) == 0;
     if (!idle) used_at = context_.time->now();
-    const steady_time worked_at{steady_time::duration(model->counters->last_tick_at.load())};
+    const steady_time worked_at = model->devices.last_tick_at();
     all.push_back({std::move(model), idle, std::max(used_at, worked_at)});
   }
   return all;
@@ -381,7 +392,9 @@ void model_keeper::rest(const request::loaded_model& model) {
 }
 
 void model_keeper::retire(request::model_ref old, bool force) {
-  log::info("model retired", {{"model", old->id()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
+  log::info(
+      "model retired",
+      {{"model", old->id()}, {"requests", old->devices.sum(&device::device_counters::requests)}, {"by_force", force}});
   retired_.push_back({std::move(old)});
   if (force) cut_off(retired_.back());
   watch();
@@ -414,7 +427,7 @@ result<std::string> model_keeper::unload(const std::string& id, bool force) {
 void model_keeper::cut_off(retired& old) {
   old.told = true;
   old.model->cut_off = true;
-  if (!old.model->device->push_urgent(device::shutdown{real_clock().now()})) old.model->device->close();
+  old.model->devices.shut_down(real_clock().now());
 }
 
 void model_keeper::watch() {
@@ -433,10 +446,10 @@ void model_keeper::look_after_retired() {
   for (retired& r : retired_) {
     if (r.told || r.model.use_count() > 1) continue;
     r.told = true;
-    if (!r.model->device->push_urgent(device::shutdown{real_clock().now() + retirement})) r.model->device->close();
+    r.model->devices.shut_down(real_clock().now() + retirement);
   }
   std::erase_if(retired_, [](const retired& r) {
-    if (!r.told || !r.model->counters->ended) return false;
+    if (!r.told || !r.model->devices.ended()) return false;
     log::info("model unloaded", {{"model", r.model->id()}});
     return true;
   });
@@ -456,7 +469,7 @@ void model_keeper::tick() {
 
 // ---------------------------------------------------------------- the end
 
-void model_keeper::each_device(const std::function<void(request::loaded_model&)>& visit) const {
+void model_keeper::each_model(const std::function<void(const request::loaded_model&)>& visit) const {
   for (const auto& model : models_.resident()) visit(*model);
   for (const retired& r : retired_) visit(*r.model);
 }
@@ -467,35 +480,30 @@ void model_keeper::give_up() {
 }
 
 void model_keeper::shut_down(steady_time deadline) {
-  each_device([&](request::loaded_model& m) {
-    if (!m.device->push_urgent(device::shutdown{deadline})) m.device->close();
-  });
+  each_model([&](const request::loaded_model& m) { m.devices.shut_down(deadline); });
 }
 
 bool model_keeper::ended() const {
   bool all = true;
-  each_device([&](request::loaded_model& m) { all = all && m.counters->ended; });
+  each_model([&](const request::loaded_model& m) { all = all && m.devices.ended(); });
   return all;
 }
 
 std::uint32_t model_keeper::requests() const {
   std::uint32_t all = 0;
-  each_device([&](request::loaded_model& m) { all += m.counters->requests; });
+  each_model([&](const request::loaded_model& m) { all += m.devices.sum(&device::device_counters::requests); });
   return all;
 }
 
 std::uint32_t model_keeper::waiting() const {
   std::uint32_t all = 0;
-  each_device([&](request::loaded_model& m) { all += m.counters->waiting; });
+  each_model([&](const request::loaded_model& m) { all += m.devices.sum(&device::device_counters::waiting); });
   return all;
 }
 
 void model_keeper::stop() {
   watch_timer_.cancel();
-  each_device([](request::loaded_model& m) {
-    m.device->close();
-    m.actor->join();
-  });
+  each_model([](const request::loaded_model& m) { m.devices.stop(); });
 }
 
 }  // namespace skein::supervisor

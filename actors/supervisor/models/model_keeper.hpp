@@ -37,12 +37,12 @@ namespace skein::supervisor {
 /// it is dropped, since requests for different models would otherwise displace each other.
 class model_keeper {
  public:
-  /// The environment of a device; everything must outlive the keeper.
+  /// The environment of devices; everything must outlive the keeper.
   struct ports {
     device::event_sink& events;
     device::state_sink& states;
     storage::model_table& known;
-    std::function<void(const error&)> on_lost;  ///< called on a device thread
+    std::function<void(const error&)> on_lost;  ///< a model lost its last device; called on a device thread
     std::function<void()> changed;              ///< requests that wait for a model should check again
   };
   model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
@@ -126,7 +126,7 @@ class model_keeper {
   void cut_off(retired& old);
   void watch();
   void look_after_retired();
-  void each_device(const std::function<void(request::loaded_model&)>& visit) const;
+  void each_model(const std::function<void(const request::loaded_model&)>& visit) const;
 
   boost::asio::io_context& main_;
   std::shared_ptr<const config::config> settings_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "actors/supervisor/models/load_admission.hpp"
@@ -34,9 +36,11 @@ struct tick_sizes {
   std::uint32_t chunk_tokens, tokens;
 };
 
-request::served_model served(const config::config& c, std::string name, const engine::engine& engine,
+using engine_list = std::vector<std::unique_ptr<engine::engine>>;
+
+request::served_model served(const config::config& c, std::string name, const engine_list& engines,
                              const tick_sizes& ticks) {
-  const engine::engine_info& info = engine.info();
+  const engine::engine_info& info = engines.front()->info();
   request::served_model m;
   m.names = {name};
   for (const auto& alias : c.model.aliases)
@@ -48,7 +52,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + build_name();
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);
-  m.card.device = info.device;
+  for (const auto& each : engines) m.card.device += (m.card.device.empty() ? "" : ", ") + each->info().device;
   m.card.weight_type = info.weight_type;
   m.card.identity = info.model_identity;
   m.card.vocab = info.vocab;
@@ -57,7 +61,7 @@ request::served_model served(const config::config& c, std::string name, const en
 }
 
 #if SKEIN_FAKE_ENGINE
-result<opened_engine> open_fake(const config::config& c) {
+result<opened_engine> open_fake(const config::config& c, std::size_t devices) {
   constexpr std::uint32_t fake_slots = 1024;
   auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
   if (!vocabulary) return vocabulary.error();
@@ -68,14 +72,17 @@ result<opened_engine> open_fake(const config::config& c) {
   const tick_sizes ticks(c.engine, false);
   options.max_tick_tokens = std::max(ticks.tokens, options.slots);
   options.tick_latency = std::chrono::microseconds(c.engine.fake_tick_us);
-  options.throws_at_tick = c.engine.fake_throw_tick;
-  options.lost_at_tick = c.engine.fake_lost_tick;
   opened_engine opened;
-  opened.engine = engine::make_fake_engine(options);
-  opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine, ticks);
+  for (std::size_t i = 0; i < devices; ++i) {
+    const bool has_faults = i == c.engine.fake_faulty_device;
+    options.throws_at_tick = has_faults ? c.engine.fake_throw_tick : 0;
+    options.lost_at_tick = has_faults ? c.engine.fake_lost_tick : 0;
+    opened.engines.push_back(engine::make_fake_engine(options));
+  }
+  opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, opened.engines, ticks);
   opened.model.vocabulary = *vocabulary;
   opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
-  check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
+  check(opened.layout.floats() == opened.engines.front()->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
 #endif
@@ -87,9 +94,11 @@ memory_room room_on(const cli::device_choice& device, const config::config& c, c
   return room_beside(order.memory_taken.value_or(0), free_bytes, order.memory_taken ? c.model.memory_bytes_max : 0);
 }
 
-/// The memory plan of the next engine. Chooses the number of slots if the configuration leaves it open.
+/// The memory plan of the next engine. Chooses the number of slots if the configuration leaves it open; `sharing`
+/// engines of this model, including this one, are still to come on the same device.
 result<memory_plan> plan_memory(const config::config& c, const cli::opened_model& model,
-                                const cli::device_choice& device, const memory_room& room, cli::engine_wish& wish) {
+                                const cli::device_choice& device, const memory_room& room, std::size_t sharing,
+                                cli::engine_wish& wish) {
   const tick_sizes ticks(c.engine, device.gpu != nullptr);
   const auto plan = [&](std::uint32_t slots) {
     wish.slots = slots;
@@ -99,12 +108,14 @@ result<memory_plan> plan_memory(const config::config& c, const cli::opened_model
   if (c.engine.slots > 0) return plan(c.engine.slots);
   const auto chosen = device.gpu ? default_gpu_slots(plan, room.left) : default_slots(plan, free_memory(), room.left);
   if (!chosen) return chosen.error();
-  return plan(device.gpu ? std::max(*chosen / c.model.resident_max, 1u) : *chosen);  // leaves room for the other models
+  const auto fewer = static_cast<std::uint32_t>(device.gpu ? c.model.resident_max * sharing : 1);
+  return plan(std::max(*chosen / fewer, 1u));  // leaves room for the other models
 }
 
-void log_memory(const engine::engine_info& info) {
+void log_memory(const engine::engine_info& info, std::size_t id) {
   const memory_plan& taken = info.memory;
   log::info("engine ready", {{"device", info.device},
+                             {"device_id", static_cast<std::uint64_t>(id)},
                              {"weight_type", info.weight_type},
                              {"weight_bytes", static_cast<std::uint64_t>(taken.weight_bytes)},
                              {"activation_bytes", static_cast<std::uint64_t>(taken.activation_bytes)},
@@ -115,27 +126,41 @@ void log_memory(const engine::engine_info& info) {
                              {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
 }
 
-}  // namespace
-
-result<opened_engine> open_engine(const config::config& c, const load_order& order) {
-#if SKEIN_FAKE_ENGINE
-  if (c.engine.device == "fake") {
-    auto opened = open_fake(c);
-    if (opened) log_memory(opened->engine->info());
-    return opened;
+/// The devices of a model. Errors: those of cli::choose_device; unavailable if some are GPUs and others are not.
+result<std::vector<cli::device_choice>> choose_devices(const std::string& list) {
+  std::vector<cli::device_choice> all;
+  for (const std::string& name : cli::split_devices(list)) {
+    auto device = cli::choose_device(name);
+    if (!device) return device.error();
+    if (!all.empty() && all.front().gpu != device->gpu)
+      return error{error_kind::unavailable,
+                   "device: " + list + " has CPUs and GPUs; accepted: devices of one kind, whose answers are equal",
+                   "device"};
+    if (!device->remark.empty()) log::info("no GPU, using the CPU", {{"why", device->remark}});
+    all.push_back(std::move(*device));
   }
-#endif
-  auto model = cli::open_model(c.model.path);
-  if (!model) return model.error();
-  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
-  if (!vocabulary) return vocabulary.error();
+  return all;
+}
 
-  const auto device = cli::choose_device(c.engine.device);
-  if (!device) return device.error();
-  if (!device->remark.empty()) log::info("no GPU, using the CPU", {{"why", device->remark}});
+/// Queries all GPUs of a model, each once.
+std::function<result<request::card_memory>()> card_usage(const std::vector<cli::device_choice>& devices) {
+  std::set<int> indices;
+  for (const auto& device : devices) indices.insert(device.index);
+  return [gpu = devices.front().gpu, indices]() -> result<request::card_memory> {
+    request::card_memory all;
+    for (const int index : indices) {
+      const auto card = gpu->describe_device(index);
+      if (!card) return card.error();
+      all.total_bytes += card->memory_bytes;
+      all.free_bytes += card->free_bytes;
+    }
+    return all;
+  };
+}
 
+/// The wishes that all engines of a model share.
+cli::engine_wish wish_of(const config::config& c, std::size_t engines, bool on_gpu) {
   cli::engine_wish wish;
-  wish.device = c.engine.device;
   wish.dtype = c.engine.dtype;
   wish.weight_format = c.engine.weight_format;
   wish.state_dtype = c.engine.state_dtype;
@@ -143,39 +168,86 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.row_max = row_limits(c);
   wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
-  wish.progress = order.progress;
-  const memory_room room = room_on(*device, c, order);
-  const auto plan = plan_memory(c, *model, *device, room, wish);
-  if (!plan) return plan.error();
-  if (order.memory_taken)
-    if (auto fits = admit(*plan, room); !fits) return fits.error();
-  auto read = model::identify(model->file, (*vocabulary)->hash());
-  if (!read.nonfinite.empty() && !c.model.allow_nonfinite) return model::nonfinite_tensor(model->file, read.nonfinite);
-  wish.model_identity = std::move(read.identity);
-  auto engine = cli::open_engine(*model, wish);
-  if (!engine) return engine.error();
+  if (wish.threads == 0 && !on_gpu && engines > 1)  // several CPU engines divide the cores
+    wish.threads = std::max(std::thread::hardware_concurrency() / static_cast<std::uint32_t>(engines), 1u);
+  return wish;
+}
+
+/// Loads a model on the devices, in order. Errors: those of cli::plan_engine and cli::open_engine; no_memory, before
+/// the weights are read; bad_file for numbers that are not finite.
+result<engine_list> open_engines(const config::config& c, const load_order& order, const cli::opened_model& model,
+                                 const tokenizer::vocabulary& vocabulary,
+                                 const std::vector<cli::device_choice>& devices) {
+  const auto names = cli::split_devices(c.engine.device);
+  cli::engine_wish wish = wish_of(c, devices.size(), devices.front().gpu != nullptr);
+  load_order rest = order;
+  engine_list engines;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto device = cli::choose_device(names[i]);  // again, since its free memory may have changed
+    if (!device) return device.error();
+    const auto is_same = [&](const cli::device_choice& other) { return other.index == device->index; };
+    const auto sharing = std::count_if(devices.begin() + static_cast<std::ptrdiff_t>(i), devices.end(), is_same);
+    wish.device = names[i];
+    if (order.progress)
+      wish.progress = [&order, i, all = devices.size()](std::uint64_t done, std::uint64_t total) {
+        order.progress(i * total + done, all * total);
+      };
+    const memory_room room = room_on(*device, c, rest);
+    const auto plan = plan_memory(c, model, *device, room, static_cast<std::size_t>(sharing), wish);
+    if (!plan) return plan.error();
+    if (rest.memory_taken) {
+      if (auto fits = admit(*plan, room); !fits) return fits.error();
+      *rest.memory_taken += plan->bytes();
+    }
+    if (i == 0) {
+      auto read = model::identify(model.file, vocabulary.hash());
+      if (!read.nonfinite.empty() && !c.model.allow_nonfinite)
+        return model::nonfinite_tensor(model.file, read.nonfinite);
+      wish.model_identity = std::move(read.identity);
+    }
+    auto engine = cli::open_engine(model, wish);
+    if (!engine) return engine.error();
+    log_memory((*engine)->info(), i);
+    engines.push_back(std::move(*engine));
+  }
+  return engines;
+}
+
+}  // namespace
+
+result<opened_engine> open_engine(const config::config& c, const load_order& order) {
+#if SKEIN_FAKE_ENGINE
+  if (const auto names = cli::split_devices(c.engine.device); names.front() == "fake") {
+    auto opened = open_fake(c, names.size());
+    for (std::size_t i = 0; opened && i < names.size(); ++i) log_memory(opened->engines[i]->info(), i);
+    return opened;
+  }
+#endif
+  auto model = cli::open_model(c.model.path);
+  if (!model) return model.error();
+  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
+  if (!vocabulary) return vocabulary.error();
+  const auto devices = choose_devices(c.engine.device);
+  if (!devices) return devices.error();
+  const bool on_gpu = devices->front().gpu != nullptr;
+  auto engines = open_engines(c, order, *model, **vocabulary, *devices);
+  if (!engines) return engines.error();
 
   opened_engine opened;
-  opened.engine = std::move(*engine);
+  opened.engines = std::move(*engines);
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
-  opened.model = served(c, name, *opened.engine, tick_sizes(c.engine, device->gpu != nullptr));
+  opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
   opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {
     return model::load_tuned_state(path, info, allowed);
   };
-  if (device->gpu)
-    opened.model.card_usage = [gpu = device->gpu, index = device->index]() -> result<request::card_memory> {
-      const auto card = gpu->describe_device(index);
-      if (!card) return card.error();
-      return request::card_memory{card->memory_bytes, card->free_bytes};
-    };
+  if (on_gpu) opened.model.card_usage = card_usage(*devices);
   opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;
   opened.model.card.parameters = model->info.parameters;
-  log_memory(opened.engine->info());
   return opened;
 }
 

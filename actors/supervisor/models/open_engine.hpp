@@ -13,9 +13,9 @@
 
 namespace skein::supervisor {
 
-/// The engine named in the configuration, and the properties of its model that requests need.
+/// The engines of the devices named in the configuration, and the properties of their model that requests need.
 struct opened_engine {
-  std::unique_ptr<engine::engine> engine;
+  std::vector<std::unique_ptr<engine::engine>> engines;  ///< by device_id; at least one
   request::served_model model;
   model::state_layout layout;                ///< of the states of the engine
   std::vector<request::tuned_state> states;  ///< initial tuned states of the model
@@ -27,8 +27,9 @@ struct load_order {
   std::optional<std::size_t> memory_taken;  ///< bytes used by loaded models; none: without an admission check
 };
 
-/// Loads the model. In builds with SKEIN_FAKE_ENGINE, `engine.device` "fake" gets an engine without a model. Errors:
-/// those of cli/open_model; no_memory, naming bytes, if the model does not fit.
+/// Loads the model on each device of `engine.device`, one after another. In builds with SKEIN_FAKE_ENGINE, the device
+/// "fake" gets an engine without a model. Errors: those of cli/open_model; no_memory, naming bytes, if the model does
+/// not fit; unavailable for devices of different kinds, whose answers would differ.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
 }  // namespace skein::supervisor

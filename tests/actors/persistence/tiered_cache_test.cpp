@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
     played_disk p(small_limits());
     std::map<session_uid, version_id> last;
     std::map<state_key, state_buffer> lent;
-    std::set<state_key> slots;
+    std::map<state_key, device_id> slots;
     for (int step = 0; step < 200; ++step) {
       const session_uid owner = 1 + random.below(4);
       switch (random.below(12)) {
@@ -139,10 +139,12 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
         case 8: p.cache.may_write({owner, last[owner]}); break;
         case 9: {
           const state_key key{owner, 1 + random.below(last[owner] + 1)};
+          const auto on = static_cast<device_id>(random.below(3));
           if (random.below(2)) {
-            p.cache.slot_kept(key), slots.insert(key);
+            p.cache.slot_kept(key, on), slots[key] = on;
           } else {
-            p.cache.slot_dropped(key), slots.erase(key);
+            p.cache.slot_dropped(key, on);
+            if (const auto at = slots.find(key); at != slots.end() && at->second == on) slots.erase(at);
           }
           break;
         }
@@ -152,9 +154,9 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
             p.cache.forget_owner(owner, [](const auto&) { return true; });
             std::erase_if(p.disk, [&](const state_key& k) { return k.owner == owner; });
             std::erase_if(lent, [&](const auto& one) { return one.first.owner == owner; });
-            std::erase_if(slots, [&](const state_key& k) {
-              if (k.owner == owner) p.cache.slot_dropped(k);
-              return k.owner == owner;
+            std::erase_if(slots, [&](const auto& slot) {
+              if (slot.first.owner == owner) p.cache.slot_dropped(slot.first, slot.second);
+              return slot.first.owner == owner;
             });
           }
           break;
@@ -164,6 +166,7 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
       p.check_all();
       const auto c = p.cache.count();
       BOOST_REQUIRE_EQUAL(c.vram, slots.size());
+      for (const auto& [key, on] : slots) BOOST_REQUIRE(p.cache.device_of(key) == on);
       for (const auto& [key, state] : lent) BOOST_REQUIRE(p.cache.buffer(key) != nullptr);
       const std::size_t unavoidable = (lent.size() + p.writing.size()) * state_bytes;
       BOOST_REQUIRE_LE(c.ram_bytes, p.limits.ram_bytes_max + p.limits.dirty_bytes_max + unavoidable);

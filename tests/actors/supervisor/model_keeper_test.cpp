@@ -34,8 +34,8 @@ struct no_events final : device::event_sink {
 };
 struct no_states final : device::state_sink {
   void state_kept(const device::state_key&, device::state_buffer) override {}
-  void slot_kept(const device::state_key&) override {}
-  void slot_dropped(const device::state_key&) override {}
+  void slot_kept(const device::state_key&, device_id) override {}
+  void slot_dropped(const device::state_key&, device_id) override {}
 };
 
 using outcome = std::shared_ptr<std::optional<result<std::string>>>;
@@ -49,7 +49,7 @@ struct world {
     context.time = &time;
     keeper = std::make_unique<model_keeper>(
         main, settings, context,
-        model_keeper::ports{events, states, known, [](const error&) {}, [this] { ++changes; }});
+        model_keeper::ports{events, states, known, [this](const error&) { ++losses; }, [this] { ++changes; }});
     context.change_model = [this](model_change what, request::model_changed done) {
       keeper->ask(std::move(what), std::move(done));
     };
@@ -107,6 +107,7 @@ struct world {
   no_events events;
   no_states states;
   storage::model_table known;
+  std::atomic<int> losses = 0;
   int changes = 0;
   std::unique_ptr<model_keeper> keeper;
 };
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_new_model_replaces_one_that_serves_until_no_request_holds
   BOOST_TEST(heard->value().value() == "fake");
   BOOST_TEST(w.current() != old);
   BOOST_TEST(w.changes == 1);
-  BOOST_TEST(!old->counters->ended);
+  BOOST_TEST(!old->devices.ended());
   const std::weak_ptr gone(old);
   BOOST_TEST(!gone.expired());
   old.reset();
@@ -179,12 +180,13 @@ BOOST_AUTO_TEST_CASE(by_force_the_old_device_ends_at_once) {
   const auto old = w.current();
   w.hear(w.ask(task::load, "fake", "", true));
   BOOST_TEST(old->cut_off);
-  w.run_until([&] { return old->counters->ended.load(); });
+  w.run_until([&] { return old->devices.ended(); });
 }
 
-device::message endless(request_id id) {
+device::message endless(request_id id, device_id device = 0) {
   device::submit request;
   request.id = id;
+  request.device = device;
   request.prompt = {1};
   request.rows.emplace_back();
   request.rows.front().max_tokens = 1'000'000;
@@ -196,15 +198,92 @@ void slow(config::config& c) { c.engine.fake_tick_us = 500'000; }
 
 /// Its device computes, and reads its mailbox, which is full, only after that.
 void make_busy(world& w, request::loaded_model& model) {
-  BOOST_REQUIRE(model.device->push(endless(1)));
+  BOOST_REQUIRE(model.devices[0].inbox->push(endless(1)));
   const auto fill = [&] {
-    while (model.device->push_urgent(device::cancel{99})) {
+    while (model.devices[0].inbox->push_urgent(device::cancel{99})) {
     }
   };
-  w.run_until([&] { return model.counters->requests > 0; });
+  w.run_until([&] { return model.devices[0].counters->requests > 0; });
   fill();
-  w.run_until([&] { return model.device->size() == 0; });  // just read; the next tick has begun
+  w.run_until([&] { return model.devices[0].inbox->size() == 0; });  // just read; the next tick has begun
   fill();
+}
+
+// ---------------------------------------------------------------- several devices
+
+namespace {
+
+void two_devices(config::config& c) { c.engine.device = "fake,fake"; }
+
+/// Ends requests that a test leaves behind.
+void close_all(const request::loaded_model& model) { model.devices.shut_down(real_clock().now()); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_model_has_the_devices_of_the_list) {
+  world w(two_devices);
+  const auto model = w.current();
+  BOOST_REQUIRE_EQUAL(model->devices.size(), 2u);
+  for (device_id id = 0; id < 2; ++id) {
+    BOOST_TEST(model->devices[id].id == id);
+    BOOST_TEST(model->devices[id].actor->id() == id);
+    BOOST_TEST(model->devices[id].counters->slots.load() == 2u);  // each has its own
+  }
+  BOOST_TEST(model->served.card.device == "fake, fake");
+  BOOST_TEST(model->devices.memory().slots == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_is_unloaded_ends_all_its_devices) {
+  world w(two_devices);
+  const auto old = w.current();
+  w.hear(w.ask(task::load));  // the same again
+  BOOST_TEST(w.current() != old);
+  BOOST_TEST(!old->devices.ended());
+  w.ask(task::unload, "", "", true);
+  w.run_until([&] { return old->devices.ended(); });
+  for (const auto& device : old->devices) BOOST_TEST(device.counters->ended.load());
+}
+
+BOOST_AUTO_TEST_CASE(all_devices_hear_of_new_limits) {
+  world w([](config::config& c) {
+    slow(c);
+    two_devices(c);
+  });
+  const auto model = w.current();
+  auto fresh = std::make_shared<config::config>(*w.settings);
+  fresh->queue.waiting_max = 1;
+  w.keeper->change(fresh);
+  for (device_id id = 0; id < 2; ++id) {
+    const auto& device = model->devices[id];
+    for (request_id request = 1; request <= 6; ++request) BOOST_TEST(device.inbox->push(endless(request, id)));
+    w.run_until([&] { return device.counters->rejected >= 3; });  // two have slots, one waits
+  }
+  BOOST_TEST(w.keeper->requests() == 6u);
+  BOOST_TEST(w.keeper->waiting() == 2u);
+  close_all(*model);
+}
+
+BOOST_AUTO_TEST_CASE(only_the_loss_of_the_last_device_is_a_loss_of_the_model) {
+  world w([](config::config& c) {
+    two_devices(c);
+    c.engine.fake_lost_tick = 3;
+    c.engine.fake_faulty_device = 1;
+  });
+  const auto model = w.current();
+  BOOST_TEST(model->devices[1].inbox->push(endless(1, 1)));
+  w.run_until([&] { return model->devices[1].lost() && model->devices[1].counters->requests == 0; });
+  BOOST_TEST(!model->devices.lost());
+  BOOST_TEST(model->devices.memory().slots == 2u);
+  BOOST_TEST(model->devices.place(1, 1).id() == 0u);
+  BOOST_TEST(w.losses.load() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_without_a_working_device_is_lost) {
+  world w([](config::config& c) { c.engine.fake_lost_tick = 3; });
+  const auto model = w.current();
+  BOOST_TEST(model->devices[0].inbox->push(endless(1)));
+  w.run_until([&] { return w.losses == 1; });
+  BOOST_TEST(model->devices.lost());
 }
 
 BOOST_AUTO_TEST_CASE(by_force_a_device_ends_also_where_its_mailbox_is_full) {
@@ -212,7 +291,7 @@ BOOST_AUTO_TEST_CASE(by_force_a_device_ends_also_where_its_mailbox_is_full) {
   const auto old = w.current();
   make_busy(w, *old);
   w.ask(task::unload, "", "", true);
-  w.run_until([&] { return old->counters->ended.load(); });
+  w.run_until([&] { return old->devices.ended(); });
 }
 
 BOOST_AUTO_TEST_CASE(a_device_whose_mailbox_is_full_hears_of_new_limits_later) {
@@ -222,11 +301,11 @@ BOOST_AUTO_TEST_CASE(a_device_whose_mailbox_is_full_hears_of_new_limits_later) {
   auto fresh = std::make_shared<config::config>(*w.settings);
   fresh->queue.waiting_max = 1;
   w.keeper->change(fresh);
-  w.run_until([&] { return model->device->size() == 0; });
+  w.run_until([&] { return model->devices[0].inbox->size() == 0; });
   w.keeper->tick();
-  for (request_id id = 2; id <= 6; ++id) BOOST_TEST(model->device->push(endless(id)));
-  w.run_until([&] { return model->counters->requests >= 3; });
-  BOOST_TEST(model->counters->rejected.load() == 3u);  // one has the second slot, one waits
+  for (request_id id = 2; id <= 6; ++id) BOOST_TEST(model->devices[0].inbox->push(endless(id)));
+  w.run_until([&] { return model->devices[0].counters->requests >= 3; });
+  BOOST_TEST(model->devices[0].counters->rejected.load() == 3u);  // one has the second slot, one waits
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_loaded_changes_nothing) {
@@ -272,7 +351,7 @@ BOOST_AUTO_TEST_CASE(an_operator_need_not_wait_for_who_holds_the_old_model) {
   const auto heard = w.ask(task::load);
   w.ask(task::unload, "", "", true);
   BOOST_TEST(old->cut_off);
-  w.run_until([&] { return old->counters->ended.load(); });
+  w.run_until([&] { return old->devices.ended(); });
   w.hear(heard);
   BOOST_TEST(w.current() != nullptr);
 }
@@ -418,7 +497,7 @@ BOOST_AUTO_TEST_CASE(who_is_idle_goes_before_who_is_not_and_that_one_ends_its_wo
   BOOST_TEST(w.use("b")->id() == "b");  // both are in use: one has to
   BOOST_TEST(w.resident() == "b c");
   for (int i = 0; i < 20; ++i) w.main.run_one_for(10ms);
-  BOOST_TEST(!held->counters->ended);
+  BOOST_TEST(!held->devices.ended());
 }
 
 BOOST_AUTO_TEST_CASE(those_who_wait_for_several_get_one_after_another) {

@@ -42,13 +42,13 @@ using words = std::vector<std::string>;
 
 BOOST_AUTO_TEST_CASE(a_full_mailbox_hears_later_which_slots_hold_states) {
   carrier_bench b;
-  b.carrier.slot_kept({7, 1});
+  b.carrier.slot_kept({7, 1}, 0);
   BOOST_TEST(b.arrived() == words{"kept 7 1"}, boost::test_tools::per_element());
   b.fill();
-  b.carrier.slot_dropped({7, 1});
-  b.carrier.slot_kept({7, 2});
-  b.carrier.slot_kept({8, 1});
-  b.carrier.slot_dropped({8, 1});  // that it came was not told either
+  b.carrier.slot_dropped({7, 1}, 0);
+  b.carrier.slot_kept({7, 2}, 0);
+  b.carrier.slot_kept({8, 1}, 0);
+  b.carrier.slot_dropped({8, 1}, 0);  // that it came was not told either
   BOOST_TEST(b.arrived().empty());
   b.carrier.repeat();
   BOOST_TEST(b.arrived() == (words{"dropped 7 1", "kept 7 2"}), boost::test_tools::per_element());
@@ -69,15 +69,15 @@ BOOST_AUTO_TEST_CASE(what_waits_is_bounded_and_ends_with_the_mailbox) {
   carrier_bench b;
   b.fill();
   for (std::uint64_t turn = 1; turn <= 1000; ++turn) {
-    b.carrier.slot_kept({7, turn});
-    b.carrier.slot_dropped({7, turn});
+    b.carrier.slot_kept({7, turn}, 0);
+    b.carrier.slot_dropped({7, turn}, 0);
   }
-  b.carrier.slot_kept({7, 1001});
+  b.carrier.slot_kept({7, 1001}, 0);
   BOOST_TEST(b.arrived().empty());
   b.carrier.repeat();
   BOOST_TEST(b.arrived() == words{"kept 7 1001"}, boost::test_tools::per_element());
   b.inbox.close();
-  b.carrier.slot_kept({7, 1002});
+  b.carrier.slot_kept({7, 1002}, 0);
   b.carrier.repeat();
   BOOST_TEST(b.arrived().empty());
 }
