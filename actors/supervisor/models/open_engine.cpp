@@ -52,7 +52,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.card.weight_type = info.weight_type;
   m.card.identity = info.model_identity;
   m.card.vocab = info.vocab;
-  m.card.state_bytes = info.state_floats * sizeof(float);
+  m.card.state_bytes = info.state.bytes();
   return m;
 }
 
@@ -74,8 +74,6 @@ result<opened_engine> open_fake(const config::config& c) {
   opened.engine = engine::make_fake_engine(options);
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine, ticks);
   opened.model.vocabulary = *vocabulary;
-  opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
-  check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
 #endif
@@ -112,7 +110,7 @@ void log_memory(const engine::engine_info& info) {
                              {"slots", info.slots},
                              {"slot_bytes", static_cast<std::uint64_t>(taken.slot_bytes)},
                              {"total_bytes", static_cast<std::uint64_t>(taken.bytes())},
-                             {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
+                             {"state_bytes", static_cast<std::uint64_t>(info.state.bytes())}});
 }
 
 }  // namespace
@@ -161,6 +159,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened.model = served(c, name, *opened.engine, tick_sizes(c.engine, device->gpu != nullptr));
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
+  opened.model.state = opened.engine->info().state;
   opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {
     return model::load_tuned_state(path, info, allowed);
   };
@@ -170,7 +169,6 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
       if (!card) return card.error();
       return request::card_memory{card->memory_bytes, card->free_bytes};
     };
-  opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;
