@@ -30,7 +30,7 @@ scheduler_options scheduling(const engine::engine_info& info, const scheduler_se
   s.max_tick_rows = info.max_tick_rows;
   s.limits = limits_of(info);
   s.chunk_tokens = info.chunk_tokens;
-  s.state_floats = info.state_floats;
+  s.state = info.state;
   s.leaving_max = info.leaving_max;
   s.coming_max = info.coming_max;
   s.keeps_states = keeps_states;
@@ -50,7 +50,7 @@ struct run_command {
   engine::engine& engine;
   void operator()(const start_slot& c) const { engine.start(c.slot, *c.params); }
   void operator()(const restart_slot& c) const { engine.restart_sampler(c.slot, *c.params); }
-  void operator()(const write_slot& c) const { engine.write_state(c.slot, *c.state); }
+  void operator()(const write_slot& c) const { engine.write_state(c.slot, c.state->view()); }
   void operator()(const clear_slot& c) const { engine.clear(c.slot); }
   void operator()(const copy_slot& c) const { engine.copy_state(c.from, c.to); }
   void operator()(const park_slot& c) const { engine.park(c.slot, *c.to); }

@@ -4,6 +4,7 @@
 
 #include "actors/device/engine_limits.hpp"
 #include "config/config.hpp"
+#include "model/state_value.hpp"
 
 namespace skein::device {
 
@@ -20,7 +21,7 @@ struct scheduler_options : scheduler_settings {
   std::uint32_t max_tick_rows = 64;     ///< of the engine
   engine_limits limits = {};            ///< of the engine
   std::uint32_t chunk_tokens = 0;       ///< of the engine
-  std::size_t state_floats = 0;         ///< of the engine
+  model::state_format state = {};       ///< of the engine
   std::uint32_t leaving_max = ~0u;      ///< of the engine: concurrent transfers out of slots
   std::uint32_t coming_max = ~0u;       ///< of the engine: concurrent transfers into slots
   bool keeps_states = false;            ///< there is a state_sink; else copies and settles are not answered

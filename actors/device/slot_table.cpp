@@ -13,7 +13,7 @@ slot_table::slot_table(const scheduler_options& options, news_box& news, std::ve
       commands_(commands),
       by_slot_(options.slots, nullptr),
       free_(options.slots, options.keeps_states ? options.vram_states_max : 0),
-      outside_(options.state_floats) {}
+      outside_(options.state.bytes()) {}
 
 void slot_table::begin_plan() {
   moves_.issue(commands_);  // first: these copies are of the slots as the previous tick leaves them

@@ -11,7 +11,10 @@
 namespace skein::device {
 
 std::optional<error> objection(const scheduler_options& options, submit& message) {
-  const auto fits = [&](const beginning& from) { return !from.state || from.state->size() == options.state_floats; };
+  const auto fits = [&](const beginning& from) {
+    return !from.state || (from.state->format.layout == options.state.layout &&
+                           from.state->bytes.size() == from.state->format.bytes());
+  };
   if (!fits(message.from)) return error{error_kind::internal, "the initial state has the wrong size", ""};
   if (auto no = beyond(options.limits, message)) return no;
   std::size_t tokens = 0;

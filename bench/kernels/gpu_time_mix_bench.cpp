@@ -103,17 +103,17 @@ class layer_on_device {
       values canonical(2 * of.width, 0.0f);
       const auto from = states.begin() + static_cast<std::ptrdiff_t>(s * layout_.wkv_floats());
       canonical.insert(canonical.end(), from, from + static_cast<std::ptrdiff_t>(layout_.wkv_floats()));
-      const repeated on_device(canonical, element::f32, canonical.size(), in);
-      require(state_from_canonical(in, layout_, on_device.floats(), states_, s));
+      const repeated on_device(canonical, layout_.type, canonical.size(), in);
+      require(state_from_canonical(in, layout_, on_device.data(), states_, s));
       require(in.synchronize());
     }
   }
   [[nodiscard]] values read_states(const stream& in) const {
     values all;
     for (slot_id s = 0; s < slots_; ++s) {
-      const device_buffer<float> canonical(layout_.canonical_floats());
+      const device_buffer<std::byte> canonical(layout_.slot_bytes());
       require(state_to_canonical(in, layout_, states_, s, canonical.data()));
-      const values one = read(canonical.data(), element::f32, canonical.size(), in);
+      const values one = read(canonical.data(), layout_.type, layout_.layers * layout_.canonical_layer_floats(), in);
       all.insert(all.end(), one.begin() + 2 * of.width, one.end());
     }
     return all;

@@ -136,23 +136,21 @@ void measure_states(const std::shared_ptr<database>& db, const std::filesystem::
                     const std::filesystem::path& plain) {
   const model::state_layout layout{.layers = 32, .embd = 4096, .heads = 64, .head_size = 64};
   std::mt19937 random(2);
-  std::vector<float> state(layout.floats());
-  std::ranges::generate(state, [&] { return static_cast<float>(random()) * 0x1p-32f - 0.5f; });
-  state_store states(db, layout, "model", state_type::fp32);
+  auto state = model::state_of(layout, std::vector<float>(layout.floats()));
+  std::ranges::generate(model::floats_in(state), [&] { return static_cast<float>(random()) * 0x1p-32f - 0.5f; });
+  state_store states(db, layout, "model", dtype::f32);
   const auto bytes = static_cast<double>(states.record_bytes("model"));
-  const std::string_view as_bytes(reinterpret_cast<const char*>(state.data()), state.size() * sizeof(float));
+  const std::string_view as_bytes(reinterpret_cast<const char*>(state.bytes.data()), state.bytes.size());
   constexpr int runs = 15;
   std::uint64_t number = 0;
   const auto label = [&] { return state_label{"model", default_tenant, {1, ++number}, 1}; };
 
-  std::vector<float> copy(state.size());
-  report("memcpy of a state", timed(runs, [&](int) { std::ranges::copy(state, copy.begin()); }), bytes);
+  std::vector<std::byte> copy(state.bytes.size());
+  report("memcpy of a state", timed(runs, [&](int) { std::ranges::copy(state.bytes, copy.begin()); }), bytes);
   std::string record;
-  report("encode_state", timed(runs, [&](int) { record = encode_state(label(), layout, state, state_type::fp32); }),
-         bytes);
+  report("encode_state", timed(runs, [&](int) { record = encode_state(label(), state, dtype::f32); }), bytes);
   report("decode_state", timed(runs, [&](int) { check(decode_state(record, layout, "model").has_value()); }), bytes);
-  report("encode_state, fp16",
-         timed(runs, [&](int) { record = encode_state(label(), layout, state, state_type::fp16); }), bytes / 2);
+  report("encode_state, fp16", timed(runs, [&](int) { record = encode_state(label(), state, dtype::f16); }), bytes / 2);
   report("decode_state, fp16", timed(runs, [&](int) { check(decode_state(record, layout, "model").has_value()); }),
          bytes / 2);
 
@@ -164,7 +162,7 @@ void measure_states(const std::shared_ptr<database>& db, const std::filesystem::
   report("the same bytes through the log",
          timed(runs,
                [&](int) {
-                 encode_state(label(), layout, state, state_type::fp32, through_log);
+                 encode_state(label(), state, dtype::f32, through_log);
                  check(db->internals()
                            .write(safety::logged, [&](change_list& c) { c.put(family::states, "x", through_log); })
                            .has_value());

@@ -3,6 +3,7 @@
 
 #include "app/open_model.hpp"
 #include "cli/commands.hpp"
+#include "model/state_value.hpp"
 
 namespace skein::cli {
 namespace {
@@ -45,7 +46,7 @@ result<void> inspect(const inspect_command& what) {
     line("ranks", "shift " + number(info.rank_x) + ", decay " + number(info.rank_w));
   line("dtypes", types_of(model->file));
   line("parameters", number(info.parameters));
-  line("state_bytes", number(info.state.bytes()));
+  line("state_bytes", number(model::state_format(info.state).bytes()));
   line("time_state", info.has_time_state ? "yes" : "no");
 
   // The identity covers the vocabulary, so it is unknown without one; the rest of the report is still valid.

@@ -39,7 +39,8 @@ result<void> logits(const logits_command& what) {
   if (!what.state_in.empty()) {
     const auto state = read_state(what.state_in, model->info, what.model.allow_nonfinite);
     if (!state) return state.error();
-    if (const auto set = sequence.set_state(*state); !set) return set.error();
+    if (const auto set = sequence.set_state({model->info.state, std::as_bytes(std::span(*state))}); !set)
+      return set.error();
   }
   std::ofstream out(what.out, std::ios::binary | std::ios::trunc);
   for (std::size_t at = 0; out && at < tokens->size();) {
@@ -55,7 +56,7 @@ result<void> logits(const logits_command& what) {
   if (what.state_out.empty()) return {};
   const auto state = sequence.state();
   if (!state) return state.error();
-  return write_state(what.state_out, model->info.state, *state);
+  return write_state(what.state_out, state->view());
 }
 
 }  // namespace skein::cli

@@ -55,14 +55,15 @@ result<const engine::row_result*> one_sequence::run(const engine::row& row, std:
   return &done;
 }
 
-result<std::vector<float>> one_sequence::state() {
-  std::vector<float> floats(engine_.info().state_floats);
-  engine_.read_state(0, floats);
+result<model::state_value> one_sequence::state() {
+  model::state_value state;
+  engine_.read_state(0, state);
   if (const auto finished = engine_.finish(); !finished) return finished.error();
-  return floats;
+  if (state.empty()) return error{error_kind::unavailable, "not enough memory for a state", ""};
+  return state;
 }
 
-result<void> one_sequence::set_state(std::span<const float> state) {
+result<void> one_sequence::set_state(const model::state_view& state) {
   engine_.write_state(0, state);
   return engine_.finish();
 }

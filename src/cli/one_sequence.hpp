@@ -26,9 +26,10 @@ class one_sequence {
   /// Feeds the last sampled token and samples the next.
   [[nodiscard]] result<const engine::row_result*> decode();
 
-  /// The state in canonical order; see model/state_layout.
-  [[nodiscard]] result<std::vector<float>> state();
-  [[nodiscard]] result<void> set_state(std::span<const float> state);
+  /// The state as it is in the slot.
+  [[nodiscard]] result<model::state_value> state();
+  /// Sets a state of any types.
+  [[nodiscard]] result<void> set_state(const model::state_view& state);
 
  private:
   [[nodiscard]] result<const engine::row_result*> run(const engine::row& row, std::span<const token_id> tokens);

@@ -41,13 +41,13 @@ result<std::vector<float>> read_state(const std::filesystem::path& path, const m
   return state;
 }
 
-result<void> write_state(const std::filesystem::path& path, const model::state_layout& layout,
-                         std::span<const float> state) {
+result<void> write_state(const std::filesystem::path& path, const model::state_view& state) {
   std::vector<safetensors_writer::entry> entries;
-  for (const auto& array : layout.arrays()) entries.push_back({array.name, dtype::f32, array.shape});
+  for (const auto& array : state.format.layout.arrays())
+    entries.push_back({array.name, state.format.type_of(array), array.shape});
   auto file = safetensors_writer::create(path, entries);
   if (!file) return file.error();
-  file->write(0, std::as_bytes(state));  // the file has the arrays in the same order
+  file->write(0, state.bytes);  // the file has the arrays in the same order
   return file->finish();
 }
 

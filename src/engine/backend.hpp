@@ -31,8 +31,8 @@ class backend {
   /// copy out that is not complete yet.
   [[nodiscard]] virtual result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                             const parked_sequence& in) = 0;
-  [[nodiscard]] virtual result<void> write_state(slot_id slot, std::span<const float> state) = 0;
-  [[nodiscard]] virtual result<void> read_state(slot_id slot, std::span<float> state) = 0;
+  [[nodiscard]] virtual result<void> write_state(slot_id slot, const model::state_view& state) = 0;
+  [[nodiscard]] virtual result<void> read_state(slot_id slot, model::state_value& out) = 0;
 
   /// Advances state copies in progress and returns how many remain; called repeatedly while there are any.
   [[nodiscard]] virtual result<states_on_way> move_states() { return states_on_way{}; }

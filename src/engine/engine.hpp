@@ -7,6 +7,7 @@
 #include "base/ids.hpp"
 #include "base/memory_plan.hpp"
 #include "base/result.hpp"
+#include "model/state_value.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/sampling_params.hpp"
 
@@ -33,8 +34,8 @@ struct engine_info {
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< limit on sampling_params::top_logprobs and
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
-  std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
-  memory_plan memory;            ///< allocated at the start and held to the end
+  model::state_format state;  ///< of the states that park and read_state copy out, the types as in the slots
+  memory_plan memory;         ///< allocated at the start and held to the end
 };
 
 enum class row_kind : std::uint8_t {
@@ -107,7 +108,7 @@ struct tick_result {
 
 /// All that is needed to resume a parked sequence, on any engine of the same model.
 struct parked_sequence {
-  std::vector<float> state;  ///< canonical order
+  model::state_value state;
   sampling::sampler::saved sampler;
   token_id last_token = no_token;  ///< sampled, not yet fed
   bool frozen = false;
@@ -137,18 +138,19 @@ class engine {
   virtual void copy_state(slot_id from, slot_id to) = 0;
   /// Zeroes the slot's state and sampler, so that no tenant's data remains.
   virtual void clear(slot_id slot) = 0;
-  /// Copies a slot out as of this point in the command order. Later ticks do not wait for the copy: `out` must stay
-  /// alive and untouched until moved() counts it or finish() returns. If `out.state` is empty and cannot be allocated,
-  /// it stays empty.
+  /// Copies a slot out as of this point in the command order, bit for bit. Later ticks do not wait for the copy: `out`
+  /// must stay alive and untouched until moved() counts it or finish() returns. If `out.state` cannot be allocated, it
+  /// becomes empty.
   virtual void park(slot_id slot, parked_sequence& out) = 0;
-  /// Restores a parked sequence into a slot: start(params) with its state, sampler and last token. Commands that name
+  /// Restores a parked sequence into a slot: start(params) with its state, sampler and last token. A state of the
+  /// engine's layout in other types is converted, here and in write_state. Commands that name
   /// the slot wait for it; other ticks do not. The call itself waits if `in` is still being copied out. `in` must stay
   /// alive until moved() counts it or finish() returns.
   virtual void unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) = 0;
-  /// Writes only a state (initial states, tools), as floats in canonical order; otherwise as unpark.
-  virtual void write_state(slot_id slot, std::span<const float> state) = 0;
+  /// Writes only a state (initial states, tools); otherwise as unpark.
+  virtual void write_state(slot_id slot, const model::state_view& state) = 0;
   /// Copies only a state out, as park does.
-  virtual void read_state(slot_id slot, std::span<float> state) = 0;
+  virtual void read_state(slot_id slot, model::state_value& out) = 0;
   /// Does not wait. Reports a lost device only when no tick is left to collect.
   [[nodiscard]] virtual result<moved_states> moved() = 0;
 

@@ -53,11 +53,11 @@ struct unpark_command {
 };
 struct write_command {
   slot_id slot;
-  std::span<const float> state;
+  model::state_view state;
 };
 struct read_command {
   slot_id slot;
-  std::span<float> state;
+  model::state_value* out;
 };
 struct tick_command {
   std::uint64_t tick;
@@ -119,15 +119,15 @@ class host_engine final : public engine {
     check_slot(slot);
     post(unpark_command{slot, params, &in});
   }
-  void write_state(slot_id slot, std::span<const float> state) override {
+  void write_state(slot_id slot, const model::state_view& state) override {
     check_slot(slot);
-    check(state.size() == info_.state_floats, "a state of the wrong size");
+    check(state.format.layout == info_.state.layout, "a state of another layout");
+    check(state.bytes.size() == state.format.bytes(), "a state of the wrong size");
     post(write_command{slot, state});
   }
-  void read_state(slot_id slot, std::span<float> state) override {
+  void read_state(slot_id slot, model::state_value& out) override {
     check_slot(slot);
-    check(state.size() == info_.state_floats, "a buffer of the wrong size for a state");
-    post(read_command{slot, state});
+    post(read_command{slot, &out});
   }
 
   [[nodiscard]] result<moved_states> moved() override {
@@ -334,7 +334,7 @@ class host_engine final : public engine {
   result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out); }
   result<void> run(const unpark_command& c) { return backend_->unpark(c.slot, c.params, *c.in); }
   result<void> run(const write_command& c) { return backend_->write_state(c.slot, c.state); }
-  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state); }
+  result<void> run(const read_command& c) { return backend_->read_state(c.slot, *c.out); }
   result<void> run(const tick_command& c) {
     tick_buffer& buffer = buffer_of(c.tick);
     buffer.result.tick = c.tick;

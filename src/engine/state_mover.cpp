@@ -1,31 +1,12 @@
 #include "engine/state_mover.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <new>
 #include <utility>
 
 #include "base/check.hpp"
 
 namespace skein::engine {
-
-namespace {
-
-/// Fresh memory is mapped page by page, which takes many times as long as the copy. Large pages avoid that where the
-/// system has them.
-void ask_for_large_pages(const std::vector<float>& memory) {
-  constexpr std::size_t worth_it = std::size_t{4} << 20;
-  if (memory.capacity() * sizeof(float) < worth_it) return;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(memory.data());
-  const std::uintptr_t begin = first / page * page, end = first + memory.capacity() * sizeof(float);
-  static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));  // advisory
-}
-
-}  // namespace
 
 state_mover::state_mover(unsigned threads) {
   check(threads > 0 && threads <= threads_max);
@@ -66,15 +47,15 @@ std::uint64_t state_mover::post(const job& j) {
 
 void state_mover::make(const job& j) {
   if (!j.grown) {
-    std::ranges::copy(j.from, j.to.begin());
+    copy_state(j.from, j.format, j.to);
     return;
   }
+  if (j.grown->format != j.format) j.grown->format = j.format;  // else its owner may read it meanwhile
   try {
-    j.grown->reserve(j.from.size());
-    ask_for_large_pages(*j.grown);
-    j.grown->assign(j.from.begin(), j.from.end());
+    model::reserve_state(j.grown->bytes, j.from.bytes.size());
+    j.grown->bytes.assign(j.from.bytes.begin(), j.from.bytes.end());
   } catch (const std::bad_alloc&) {
-    j.grown->clear();
+    j.grown->bytes.clear();
   }
 }
 

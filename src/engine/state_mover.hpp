@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "model/state_value.hpp"
+
 namespace skein::engine {
 
 /// Threads that copy states within host memory, so that the thread that drives a device does not have to; page faults
@@ -22,19 +24,26 @@ class state_mover {
   state_mover(const state_mover&) = delete;  // owns threads
   state_mover& operator=(const state_mover&) = delete;
 
-  /// Both ranges stay alive and untouched until the copy is complete. `grown` is resized to the size of `from` first
-  /// and stays empty if that fails to allocate. Returns the copy's number.
-  std::uint64_t copy(std::span<const float> from, std::span<float> to) { return post({from, to, nullptr}); }
-  std::uint64_t copy(std::span<const float> from, std::vector<float>& grown) { return post({from, {}, &grown}); }
+  /// Both states stay alive and untouched until the copy is complete. Returns the copy's number.
+  ///
+  /// Into memory of format.bytes(), converted if `from` has other types.
+  std::uint64_t copy(const model::state_view& from, const model::state_format& format, std::span<std::byte> to) {
+    return post({from, format, to, nullptr});
+  }
+  /// Into a value, in the format of `from`. The value grows as needed and becomes empty if that fails to allocate.
+  std::uint64_t copy(const model::state_view& from, model::state_value& grown) {
+    return post({from, from.format, {}, &grown});
+  }
   /// Waits until that copy is complete.
   void wait(std::uint64_t copy);
   [[nodiscard]] bool made(std::uint64_t copy);
 
  private:
   struct job {
-    std::span<const float> from;
-    std::span<float> to;
-    std::vector<float>* grown;
+    model::state_view from;
+    model::state_format format;
+    std::span<std::byte> to;
+    model::state_value* grown;
   };
   std::uint64_t post(const job& j);
   static void make(const job& j);

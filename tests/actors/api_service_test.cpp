@@ -400,10 +400,11 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   std::ofstream(folder.path() / "poet.pth") << "x";
   context->settings.model.states_dir = folder.path().string();
   std::string loaded;
+  model->served.state = model::state_layout{.layers = 1, .embd = 2};
   model->served.load_state = [&](const std::string& path) -> result<std::vector<float>> {
     loaded = path;
     if (path.ends_with("bad.pth")) return error{error_kind::bad_file, "has shape (1), expected (2)", ""};
-    return std::vector<float>{1, 2, 3};
+    return std::vector<float>{1, 2, 3, 4};
   };
   const auto load = [&](const std::string& file, const std::string& more = "") {
     send("POST", "/loadstatemodel",

@@ -43,6 +43,7 @@ std::unique_ptr<engine::engine> make_cpu(std::uint32_t slots) {
   return engine::make_stage_engine(std::move(*stages), {.device = "cpu",
                                                         .model_identity = "random",
                                                         .weight_type = "fp32",
+                                                        .state = layout_of(small_model().weights().dims),
                                                         .layers = 1,
                                                         .vocab = vocab,
                                                         .max_tick_rows = slots,
@@ -64,6 +65,7 @@ std::unique_ptr<engine::engine> make_gpu(std::uint32_t slots) {
   info.vocab = vocab;
   info.slots = info.max_tick_rows = slots;
   info.max_tick_tokens = tick_tokens;
+  info.state = test::layout_of(small_model().weights().dims);
   return engine::make_runner_engine(std::move(*runner), std::move(info));
 }
 #endif

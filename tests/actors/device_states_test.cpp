@@ -128,7 +128,7 @@ constexpr std::uint32_t budget = 9, cut = 4;  // every third turn is cut
 
 struct conversation {
   std::vector<std::vector<token_id>> answers;
-  std::vector<std::vector<float>> states;
+  std::vector<model::state_value> states;
   bool operator==(const conversation&) const = default;
 };
 

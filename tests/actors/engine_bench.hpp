@@ -187,7 +187,7 @@ class engine_bench : public generation_bench {
     o.max_tick_tokens = info.max_tick_tokens;
     o.max_tick_rows = info.max_tick_rows;
     o.limits = device::limits_of(info);
-    o.state_floats = info.state_floats;
+    o.state = info.state;
     o.leaving_max = info.leaving_max;
     o.coming_max = info.coming_max;
     o.prefill_chunk_tokens = 8;

@@ -1,6 +1,8 @@
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +29,15 @@ class memory_sessions {
     return !messages.empty();
   }
 
+  /// The tokens themselves are the state.
   [[nodiscard]] static storage::state_buffer state_of(const std::vector<token_id>& tokens) {
-    return std::make_shared<const std::vector<float>>(tokens.begin(), tokens.end());
+    const auto bytes = std::as_bytes(std::span(tokens));
+    return std::make_shared<const model::state_value>(model::state_value{{}, {bytes.begin(), bytes.end()}});
+  }
+  [[nodiscard]] static std::vector<token_id> tokens_of(const storage::state_buffer& state) {
+    std::vector<token_id> tokens(state->bytes.size() / sizeof(token_id));
+    std::memcpy(tokens.data(), state->bytes.data(), state->bytes.size());
+    return tokens;
   }
   [[nodiscard]] const persistence::session_tree* find(const std::string& id) const {
     const auto it = trees.find(id);

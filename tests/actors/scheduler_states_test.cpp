@@ -34,12 +34,46 @@ BOOST_AUTO_TEST_CASE(sequences_begin_with_a_state) {
 BOOST_AUTO_TEST_CASE(a_state_of_another_size_is_rejected) {
   world w(small(2));
   const auto id = w.send({.prompt = {1},
-                          .from = {std::make_shared<const std::vector<float>>(state_floats + 1), {}},
+                          .from = {std::make_shared<const model::state_value>(
+                                       model::state_value{{{.layers = 1, .embd = 3}}, std::vector<std::byte>(24)}),
+                                   {}},
                           .copies = {1},
                           .settles = true});
   w.run_dry();
   BOOST_TEST((w.clients[id].refused == error_kind::internal));
   w.judge_keys();
+}
+
+// The limit of parked bytes counts the bytes of the engine's type.
+BOOST_AUTO_TEST_CASE(parked_fp16_states_count_half) {
+  for (const dtype type : {dtype::f32, dtype::f16}) {
+    auto o = small(2);
+    o.state = {state_layout, type};
+    o.parked_bytes_max = 2 * state_bytes;
+    world w(o);
+    for (int i = 0; i < 12; ++i) w.send(endless_prompt(), 1, 40, false, std::string(1, static_cast<char>('a' + i)));
+    std::size_t most_bytes = 0;
+    std::uint32_t most = 0;
+    while (w.turn()) {
+      const auto counts = w.schedule.counts();
+      BOOST_REQUIRE_EQUAL(counts.parked_bytes, counts.parked * o.state.bytes());
+      most_bytes = std::max(most_bytes, counts.parked_bytes), most = std::max(most, counts.parked);
+    }
+    BOOST_TEST(most == (type == dtype::f16 ? 4u : 2u));
+    BOOST_TEST(most_bytes == 2 * state_bytes);
+    w.judge();
+  }
+}
+
+// A state in another type fits: the engine converts it.
+BOOST_AUTO_TEST_CASE(a_state_of_another_type_is_accepted) {
+  auto o = small(1);
+  o.state = {state_layout, dtype::f16};
+  world w(o);
+  const auto id = w.send({.prompt = {1, 2}, .beginning = 77, .from = begin_with(77)});  // fp32
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[id].over());
 }
 
 BOOST_AUTO_TEST_CASE(copies_are_taken_where_they_are_wanted) {

@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 inline constexpr token_id vocab = 1000;
 inline constexpr token_id stop_id = 7;
 inline constexpr std::uint32_t endless = 2000;  // tokens: more than a case takes turns
-inline constexpr std::size_t state_floats = 4, state_bytes = state_floats * sizeof(float);
+inline constexpr model::state_layout state_layout{.layers = 1, .embd = 2};
+inline constexpr std::size_t state_bytes = 4 * sizeof(float);
 
 inline std::uint64_t mix(std::uint64_t state, std::uint64_t with) {
   state ^= with + 0x9e3779b97f4a7c15ull + (state << 6) + (state >> 2);
@@ -69,23 +70,24 @@ inline std::uint64_t mixed(std::span<const part> parts) {
   return all;
 }
 
-/// A hash as the floats of a state, twice, so that a torn one shows.
-inline void to_floats(std::uint64_t hash, std::vector<float>& out) {
-  out.resize(state_floats);
+/// A hash as a state, twice, so that a torn one shows.
+inline void to_state(std::uint64_t hash, model::state_value& out) {
+  out.format = state_layout;
+  out.bytes.resize(state_bytes);
   const std::uint64_t both[2] = {hash, ~hash};
-  std::memcpy(out.data(), both, state_bytes);
+  std::memcpy(out.bytes.data(), both, state_bytes);
 }
-inline std::uint64_t from_floats(const std::vector<float>& state) {
+inline std::uint64_t from_state(const model::state_value& state) {
   std::uint64_t both[2];
-  BOOST_REQUIRE_EQUAL(state.size(), state_floats);
-  std::memcpy(both, state.data(), state_bytes);
+  BOOST_REQUIRE_EQUAL(state.bytes.size(), state_bytes);
+  std::memcpy(both, state.bytes.data(), state_bytes);
   BOOST_REQUIRE_EQUAL(both[0], ~both[1]);
   return both[0];
 }
 inline state_buffer state_of(std::uint64_t hash) {
-  std::vector<float> floats;
-  to_floats(hash, floats);
-  return std::make_shared<const std::vector<float>>(std::move(floats));
+  model::state_value state;
+  to_state(hash, state);
+  return std::make_shared<const model::state_value>(std::move(state));
 }
 
 /// What a row must answer: tokens up to the stop id (included) or the budget.
@@ -131,7 +133,7 @@ class model_engine {
   void operator()(const restart_slot& c) { begin(slots_[c.slot], *c.params); }
   void operator()(const write_slot& c) {
     bring_in(c.slot);
-    slots_[c.slot].state = from_floats(*c.state);
+    slots_[c.slot].state = from_state(*c.state);
     coming_.push_back({c.state, c.slot});
   }
   void operator()(const clear_slot& c) {
@@ -220,7 +222,7 @@ class model_engine {
     for (std::size_t i = moves_at_once(); i > 0 && !leaving_.empty(); --i) {
       const leaving_state& first = leaving_.front();
       BOOST_REQUIRE(!first.alive.expired());
-      to_floats(first.state, first.filled->state);
+      to_state(first.state, first.filled->state);
       leaving_.pop_front();
       ++moved_.departed;
     }
@@ -490,7 +492,7 @@ struct world {
         BOOST_REQUIRE(!std::exchange(a.answered, true));
         if (!news.state) return;
         BOOST_REQUIRE(a.hash);
-        BOOST_REQUIRE_EQUAL(from_floats(*news.state), *a.hash);
+        BOOST_REQUIRE_EQUAL(from_state(*news.state), *a.hash);
         a.state = news.state;
         return;
       case state_news::kind::slot_kept: BOOST_REQUIRE(kept.insert(news.key).second); return;
@@ -547,7 +549,7 @@ inline scheduler_options small(std::uint32_t slots) {
   o.slots = slots;
   o.max_tick_tokens = 16;
   o.max_tick_rows = 8;
-  o.state_floats = state_floats;
+  o.state = state_layout;
   o.prefill_chunk_tokens = 5;
   o.waiting_max = 50;
   o.turn_tokens = 6;

@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_cannot_push_out_what_another_has_paused) {
 BOOST_AUTO_TEST_CASE(a_paused_chat_continues_with_its_tuned_state) {
   tuned_state state;
   state.name = "poet";
-  state.values = std::make_shared<const std::vector<float>>(4, 1.0f);
+  state.values = std::make_shared<const model::state_value>();
   state.temperature = 0.25f;
   BOOST_REQUIRE(model->tuned.put(state, 1).has_value());
   open("/v1/chat/completions", R"({"state_name":"poet",)" + chat.substr(1));

@@ -56,7 +56,7 @@ struct session_bench : generation_bench {
   void start_device() {
     const auto& s = submitted.back();
     state.clear();
-    if (s.from.state) state.assign(s.from.state->begin(), s.from.state->end());
+    if (s.from.state) state = memory_sessions::tokens_of(s.from.state);
     state.insert(state.end(), s.prompt.begin(), s.prompt.end());
     prompt_end = state.size();
     tell(device::admitted{s.id, 5us});

@@ -40,8 +40,7 @@ void check_states(const bench& b, const std::string& id) {
     const auto tokens = b.sessions.tokens(id, number);
     const auto kept = b.sessions.states.find({tree->record().uid, number});
     if (kept != b.sessions.states.end())
-      BOOST_TEST(std::vector<token_id>(kept->second->begin(), kept->second->end()) == tokens,
-                 boost::test_tools::per_element());
+      BOOST_TEST(test::memory_sessions::tokens_of(kept->second) == tokens, boost::test_tools::per_element());
     BOOST_TEST(version->text == b.text_of(version->tokens));
     BOOST_TEST(version->total_tokens == tokens.size());
   }

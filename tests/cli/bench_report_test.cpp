@@ -87,6 +87,10 @@ BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
   BOOST_TEST(table.find("8.00 MB, 4 together") != std::string::npos, table);
   BOOST_TEST(table.find(" 50.0 % of the copy") != std::string::npos, table);
   BOOST_TEST(cli::json_of(report).find("\"share_out\":0.25") != std::string::npos, cli::json_of(report));
+  BOOST_TEST(table.find("parked") == std::string::npos, table);
+  report.states.parked = 320, report.states.park_s = 0.5, report.states.resume_s = 0.25;
+  BOOST_TEST(cli::table_of(report).find("320 sequences: parked in 0.500 s, resumed in 0.250 s") != std::string::npos);
+  BOOST_TEST(cli::json_of(report).find("\"parked\":320,\"park_s\":0.5,\"resume_s\":0.25") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_not_told) {

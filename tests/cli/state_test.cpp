@@ -30,7 +30,7 @@ struct state_folder {
     test::random_cases random;
     const auto db = open();
     session_store store(db);
-    state_store states(db, test::small_layout(), "model", state_type::fp32);
+    state_store states(db, test::small_layout(), "model", dtype::f32);
     for (std::uint32_t i = 0; i < sessions; ++i) {
       auto tree = test::random_tree_of(random, store.new_uid().value(), "s" + std::to_string(i), 3);
       tree.session.model_identity = "model";
@@ -44,7 +44,7 @@ struct state_folder {
       trees.push_back(std::move(tree));
     }
   }
-  static std::vector<float> state() {
+  static model::state_value state() {
     test::random_cases random;
     return test::random_state(random, test::small_layout());
   }
@@ -86,7 +86,7 @@ void expect_like(const state_folder& in, const std::string& id, const test::rand
   BOOST_REQUIRE(session.has_value());
   const auto found = store.versions(session->uid).value();
   BOOST_TEST(found.size() == versions);
-  state_store states(db, test::small_layout(), "model", state_type::fp32);
+  state_store states(db, test::small_layout(), "model", dtype::f32);
   for (const auto& v : found) {
     BOOST_TEST((v == tree.versions[v.id - 1]));
     const auto shared = store.shares().find(session->uid, v.id);

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(says_what_it_serves) {
   BOOST_TEST(e->info().weight_type == "bf16");
   BOOST_TEST(e->info().vocab == 256u);
   BOOST_TEST(e->info().slots == 3u);
-  BOOST_TEST(e->info().state_floats == 12u * (2 * 64 + 64 * 64));
+  BOOST_TEST(e->info().state.floats() == 12u * (2 * 64 + 64 * 64));
   BOOST_TEST(e->info().memory.weight_bytes > 0u);
 }
 

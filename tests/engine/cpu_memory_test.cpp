@@ -32,6 +32,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_what_the_cpu_takes) {
             const engine::stage_engine_options options{
                 .model_identity = "random",
                 .weight_type = "any",
+                .state = test::layout_of(dims),
                 .layers = dims.layers,
                 .vocab = dims.vocab,
                 .max_tick_rows = slots,

@@ -31,8 +31,8 @@ BOOST_DATA_TEST_CASE(says_what_it_is, data::make(engines_under_test())) {
   BOOST_TEST(e->info().max_tick_rows == 5u);
   BOOST_TEST(e->info().ticks_in_flight_max == 2u);
   BOOST_TEST(e->info().vocab > 0u);
-  BOOST_TEST(e->info().state_floats > 0u);
-  BOOST_TEST(e->info().memory.slot_bytes >= e->info().state_floats * sizeof(float));
+  BOOST_TEST(e->info().state.bytes() > 0u);
+  BOOST_TEST(e->info().memory.slot_bytes >= e->info().state.bytes());
 }
 
 BOOST_DATA_TEST_CASE(decode_continues_where_prefill_ended, data::make(engines_under_test())) {
@@ -328,11 +328,28 @@ BOOST_DATA_TEST_CASE(a_written_state_is_what_the_next_row_sees, data::make(engin
   const auto e = sample.make({});
   e->start(0, greedy(9));
   BOOST_TEST(!prefill(*e, 0, std::span(prompt).first(6), false).sampled);
-  const auto state = state_of(*e, 0);
+  const auto state = value_of(*e, 0);
   const token_id expected = prefill(*e, 0, std::span(prompt).subspan(6), true).token;
   e->start(1, greedy(9));
   e->write_state(1, state);
   BOOST_TEST(prefill(*e, 1, std::span(prompt).subspan(6), true).token == expected);
+}
+
+BOOST_DATA_TEST_CASE(a_written_state_of_another_type_is_converted, data::make(engines_under_test())) {
+  const auto e = sample.make({});
+  const model::state_format own = e->info().state,
+                            other(own.layout, own.shifts == dtype::f16 ? dtype::f32 : dtype::f16);
+  e->start(0, greedy(9));
+  BOOST_TEST(!prefill(*e, 0, prompt, false).sampled);
+  const auto state = converted(value_of(*e, 0), other);
+  const auto expected = converted(state, own);
+  e->start(1, greedy(9));
+  e->write_state(1, state);
+  BOOST_TEST((value_of(*e, 1) == expected));
+  parked_sequence parked;
+  parked.state = state;
+  e->unpark(0, greedy(9), parked);
+  BOOST_TEST((value_of(*e, 0) == expected));
 }
 
 BOOST_DATA_TEST_CASE(commands_keep_their_order_with_the_ticks, data::make(engines_under_test())) {
@@ -340,7 +357,7 @@ BOOST_DATA_TEST_CASE(commands_keep_their_order_with_the_ticks, data::make(engine
   const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
   // All queued before anything is collected: each must see what those before it left.
   const std::vector<token_id> other = {2, 7};
-  std::vector<float> fresh(e->info().state_floats), fed(fresh), restarted(fresh);
+  model::state_value fresh, fed, restarted;
   parked_sequence parked;
   tick_plan first, second;
   add_prefill(first, 0, prompt, true);
@@ -357,8 +374,8 @@ BOOST_DATA_TEST_CASE(commands_keep_their_order_with_the_ticks, data::make(engine
   BOOST_REQUIRE(e->submit(second).has_value());
   BOOST_REQUIRE(e->finish().has_value());
 
-  BOOST_TEST(restarted == fresh, boost::test_tools::per_element());
-  BOOST_TEST(parked.state == fed, boost::test_tools::per_element());
+  BOOST_TEST((restarted == fresh));
+  BOOST_TEST((parked.state == fed));
   BOOST_TEST(parked.last_token == expected.tokens[0]);
   auto done = e->collect();
   BOOST_REQUIRE(done.has_value());

@@ -28,6 +28,7 @@ std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<
   return engine::make_stage_engine(std::move(stages), {.device = device,
                                                        .model_identity = "random",
                                                        .weight_type = "fp32",
+                                                       .state = layout_of(dims),
                                                        .layers = dims.layers,
                                                        .vocab = dims.vocab,
                                                        .max_tick_rows = sizes.max_tick_rows,
@@ -40,13 +41,15 @@ std::unique_ptr<engine::engine> make_toy(const engine_sizes& sizes) {
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 2};
   toy_stages::options how;
   how.limits = limits;
-  return engine::make_stage_engine(std::make_unique<toy_stages>(how), {.device = "toy",
-                                                                       .model_identity = "toy",
-                                                                       .weight_type = "none",
-                                                                       .layers = toy_stages::layers,
-                                                                       .vocab = how.vocab,
-                                                                       .max_tick_rows = sizes.max_tick_rows,
-                                                                       .limits = limits});
+  return engine::make_stage_engine(std::make_unique<toy_stages>(how),
+                                   {.device = "toy",
+                                    .model_identity = "toy",
+                                    .weight_type = "none",
+                                    .state = {.layers = toy_stages::layers, .embd = 1},
+                                    .layers = toy_stages::layers,
+                                    .vocab = how.vocab,
+                                    .max_tick_rows = sizes.max_tick_rows,
+                                    .limits = limits});
 }
 
 const random_rwkv7& small_model() {
@@ -120,6 +123,7 @@ std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, ker
   info.slots = sizes.slots;
   info.max_tick_tokens = sizes.max_tick_tokens;
   info.max_tick_rows = sizes.max_tick_rows;
+  info.state = {layout_of(weights.dims), state_type == kernels::gpu::element::f16 ? dtype::f16 : dtype::f32};
   return engine::make_runner_engine(std::move(*runner), std::move(info));
 }
 #endif
@@ -229,8 +233,10 @@ generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const t
   return text;
 }
 
-std::vector<float> state_of(engine::engine& e, slot_id slot) {
-  std::vector<float> state(e.info().state_floats);
+std::vector<float> state_of(engine::engine& e, slot_id slot) { return floats_of(value_of(e, slot)); }
+
+model::state_value value_of(engine::engine& e, slot_id slot) {
+  model::state_value state;
   e.read_state(slot, state);
   BOOST_REQUIRE(e.finish().has_value());
   return state;

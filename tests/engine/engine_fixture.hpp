@@ -62,6 +62,8 @@ std::ostream& operator<<(std::ostream& out, const generated_text& text);
 [[nodiscard]] generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const token_id> prompt,
                                             const sampling::sampling_params& params, std::size_t chunk);
 
+[[nodiscard]] model::state_value value_of(engine::engine& e, slot_id slot);
+/// As fp32.
 [[nodiscard]] std::vector<float> state_of(engine::engine& e, slot_id slot);
 
 /// Greedy, with a budget.

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_torn_state_loses_the_device) {
   BOOST_REQUIRE(prefill(*e, 0, prompt, true).sampled);
   e->park(0, parked);
   BOOST_REQUIRE(e->finish().has_value());
-  parked.state.back() += 1;
+  model::floats_in(parked.state).back() += 1;
   e->unpark(1, greedy(5), parked);
   const auto r = e->finish();
   BOOST_REQUIRE(!r);

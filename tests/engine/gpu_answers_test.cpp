@@ -117,7 +117,7 @@ class desk {
  private:
   static scheduler_options with_sizes(scheduler_options o, const engine::engine_info& info) {
     o.slots = info.slots, o.max_tick_tokens = info.max_tick_tokens, o.max_tick_rows = info.max_tick_rows;
-    o.state_floats = info.state_floats, o.chunk_tokens = info.chunk_tokens;
+    o.state = info.state, o.chunk_tokens = info.chunk_tokens;
     o.leaving_max = info.leaving_max, o.coming_max = info.coming_max;
     o.keeps_states = true;
     return o;
@@ -366,7 +366,7 @@ BOOST_AUTO_TEST_CASE(a_session_without_its_state_answers_as_with_it) {
       on.tell(settle{again, sampled, more});
       on.run_dry();
       BOOST_REQUIRE(on.state(again, 0));
-      BOOST_TEST(*on.state(again, 0) == *state);
+      BOOST_TEST((*on.state(again, 0) == *state));
 
       history = anew.prompt;
       history.insert(history.end(), got.tokens.begin(), got.tokens.begin() + sampled);

@@ -57,7 +57,7 @@ void compare(const parked_sequence& got, const parked_sequence& expected) {
   BOOST_TEST(got.last_token == expected.last_token);
   BOOST_TEST(got.frozen == expected.frozen);
   BOOST_TEST(got.sampler.generated == expected.sampler.generated);
-  BOOST_TEST(difference(got.state, expected.state) < tolerance);
+  BOOST_TEST(difference(floats_of(got.state), floats_of(expected.state)) < tolerance);
   const auto &some = got.sampler.penalties, &all = expected.sampler.penalties;
   BOOST_REQUIRE(some.size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -178,8 +178,8 @@ class script {
   }
   void move_state(slot_id from, slot_id to) {
     auto& state = states_.emplace_back();
-    state.gpu.resize(gpu_->info().state_floats);
-    state.judge.resize(judge_->info().state_floats);
+    state.gpu = {gpu_->info().state, std::vector<std::byte>(gpu_->info().state.bytes())};
+    state.judge = {judge_->info().state, std::vector<std::byte>(judge_->info().state.bytes())};
     gpu_->read_state(from, state.gpu);
     judge_->read_state(from, state.judge);
     gpu_->write_state(to, state.gpu);
@@ -258,7 +258,7 @@ class script {
   std::mt19937_64 random_;
   std::array<known_slot, slots> known_;
   std::deque<parked> parked_;  // deques: what a command writes must not move
-  std::deque<of_both<std::vector<float>>> states_;
+  std::deque<of_both<model::state_value>> states_;
   tick_plan plan_;
   const std::unique_ptr<engine::engine> gpu_, judge_;  // last: they write to the above until they end
 };

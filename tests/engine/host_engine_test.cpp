@@ -34,8 +34,8 @@ class watched_backend final : public backend {
   void clear(slot_id) override {}
   result<void> park(slot_id, parked_sequence&) override { return {}; }
   result<void> unpark(slot_id, const sampling::sampling_params&, const parked_sequence&) override { return {}; }
-  result<void> write_state(slot_id, std::span<const float>) override { return {}; }
-  result<void> read_state(slot_id, std::span<float>) override { return {}; }
+  result<void> write_state(slot_id, const model::state_view&) override { return {}; }
+  result<void> read_state(slot_id, model::state_value&) override { return {}; }
   result<void> launch(const tick_plan&, tick_result& out) override {
     if (out.tick == device_.fails_at_launch) return error{error_kind::unavailable, "launch", {}};
     device_.launched = out.tick;

@@ -21,6 +21,7 @@ std::unique_ptr<engine::engine> make_toy(const kernels::stage_limits& limits, bo
       {.device = "toy",
        .model_identity = "abc",
        .weight_type = "none",
+       .state = {.layers = toy_stages::layers, .embd = 1},
        .layers = toy_stages::layers,
        .vocab = 61,
        .max_tick_rows = 8,

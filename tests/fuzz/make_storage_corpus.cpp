@@ -50,14 +50,17 @@ int main(int argc, char** argv) {
   session.head = session.last_version = session.versions = 2;
   session.total_tokens = 8;
   const model::state_layout layout{.layers = 2, .embd = 8, .heads = 2, .head_size = 4};
-  const std::vector<float> floats(layout.floats(), 0.5f);
+  const auto value = model::state_of(layout, std::vector<float>(layout.floats(), 0.5f));
   const state_label label{"model", default_tenant, {1, 2}, 8};
-  const auto state = encode_state(label, layout, floats, state_type::fp16);
+  const auto state = encode_state(label, value, dtype::f16);
   write(record_kind::session, encode_session(session), "session");
   write(record_kind::version, encode_version(1, version(1, 0, 0)), "version");
   write(record_kind::running, encode_running(1, {version(1, 0, 0)}), "running");
-  write(record_kind::state, encode_state(label, layout, floats, state_type::fp32), "state_fp32");
+  write(record_kind::state, encode_state(label, value, dtype::f32), "state_fp32");
   write(record_kind::state, state, "state_fp16");
+  const model::state_format mixed({.layers = 1, .embd = 4, .channels = 4}, dtype::f16);  // of version 4
+  write(record_kind::state, encode_state(label, model::state_of(mixed, std::vector<float>(mixed.floats()))),
+        "state_mixed");
   write(record_kind::state_entry, encode_entry({{1, 1}, 100, 5, true, {}, {}, {}}), "state_entry");
   write(record_kind::prefix_entry, encode_entry({{0, 1}, 100, 5, true, "tenant", "tuned", {1, 2, 3}}), "prefix_entry");
   write(record_kind::counter, encode_number(record_kind::counter, 1025), "counter");

@@ -22,11 +22,13 @@ bool refused(const result<T>& got) {
   return true;
 }
 
-std::string sealed(record_kind kind, std::string_view fields) {
-  record_writer out(kind);
+std::string sealed(record_kind kind, std::string_view fields, std::uint32_t format) {
+  record_writer out(kind, format);
   out.raw(fields);
   return std::move(out).sealed();
 }
+
+std::string sealed(record_kind kind, std::string_view fields) { return sealed(kind, fields, format_of(kind)); }
 
 void try_version(std::string_view fields) {
   const auto version = decode_version(sealed(record_kind::version, fields), 1);
@@ -45,14 +47,14 @@ void try_file(std::string_view fields) {
   check(read_session_file(write_session_file(moved, "key"), {.signature_key = "key"}).value() == moved);
 }
 
-void try_state(std::string_view fields) {
-  const std::string record = sealed(record_kind::state, fields);
+void try_state(std::string_view fields, std::uint32_t format) {
+  const std::string record = sealed(record_kind::state, fields, format);
   const auto state = read_state_record(record);
   if (refused(state)) return;
   check(read_state_record(relabelled(*state, state->label)).has_value());
   const model::state_layout layout{.layers = 2, .embd = 8, .heads = 2, .head_size = 4};
   const auto decoded = decode_state(record, layout, "model");
-  if (!refused(decoded)) check(decoded->state.size() == layout.floats());
+  if (!refused(decoded)) check(decoded->state.bytes.size() == layout.floats() * sizeof(float));
 }
 
 }  // namespace
@@ -65,7 +67,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case record_kind::session: refused(decode_session(sealed(kind, fields))); break;
     case record_kind::version: try_version(fields); break;
     case record_kind::running: refused(decode_running(sealed(kind, fields), 1)); break;
-    case record_kind::state: try_state(fields); break;
+    case record_kind::state:
+      for (std::uint32_t format = 1; format <= format_of(kind); ++format) try_state(fields, format);
+      break;
     case record_kind::state_entry: refused(decode_entry(sealed(kind, fields), {1, 1})); break;
     case record_kind::prefix_entry: refused(decode_entry(sealed(kind, fields), {0, 1})); break;
     case record_kind::database_format:

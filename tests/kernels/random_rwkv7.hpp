@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/weights/model_weights.hpp"
+#include "model/state_layout.hpp"
 
 namespace skein::test {
 
@@ -24,6 +25,11 @@ class random_numbers {
  private:
   std::uint64_t state_;
 };
+
+/// The layout of the states of such a model.
+[[nodiscard]] inline model::state_layout layout_of(const kernels::model_dims& dims) {
+  return {dims.layers, dims.embd, dims.heads, dims.head_size, dims.heads == 0 ? dims.att() : 0};
+}
 
 /// Random weights in memory, as if read from a checkpoint: matrices of one element type, vectors in fp32. Scaled so
 /// that activations keep a sane size and every term of the equations matters.

@@ -49,15 +49,15 @@ void commit_ledger::commit_next(session_store& store, life& of, bool sync) {
 }
 
 state_store commit_ledger::states_of(const std::shared_ptr<database>& db, const life& of) const {
-  return {db, &of == &lives_[with_large_states] ? large_layout() : small_layout(), "model", state_type::fp32};
+  return {db, &of == &lives_[with_large_states] ? large_layout() : small_layout(), "model", dtype::f32};
 }
 
-std::vector<float> commit_ledger::state_of(const life& of, std::uint32_t version) const {
+model::state_value commit_ledger::state_of(const life& of, std::uint32_t version) const {
   const auto layout = &of == &lives_[with_large_states] ? large_layout() : small_layout();
   std::vector<float> state(layout.floats());
   for (std::size_t i = 0; i < state.size(); ++i)
     state[i] = static_cast<float>(1000 * of.tree.session.uid + version) + static_cast<float>(i % 251);
-  return state;
+  return model::state_of(layout, state);
 }
 
 void commit_ledger::keep_state(const std::shared_ptr<database>& db, life& of) {

@@ -45,7 +45,7 @@ class commit_ledger {
   void commit_next(storage::session_store& store, life& of, bool sync);
   void keep_state(const std::shared_ptr<storage::database>& db, life& of);
   [[nodiscard]] storage::state_store states_of(const std::shared_ptr<storage::database>& db, const life& of) const;
-  [[nodiscard]] std::vector<float> state_of(const life& of, std::uint32_t version) const;
+  [[nodiscard]] model::state_value state_of(const life& of, std::uint32_t version) const;
   [[nodiscard]] static storage::session_record record_at(const life& of, std::uint32_t version);
   /// The version that is found, if it is one that was tried, with the content that it had; else a fault.
   [[nodiscard]] std::optional<std::uint32_t> found_version(storage::session_store& store, const life& of,

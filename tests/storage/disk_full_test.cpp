@@ -59,8 +59,8 @@ void go_through_full_disk(const std::shared_ptr<database>& db, test::commit_ledg
   const auto before = ledger.acknowledged();
   fill();
   const model::state_layout layout{.layers = 4, .embd = 256, .heads = 16, .head_size = 64};
-  const std::vector<float> large(layout.floats(), 1.0f);
-  state_store states(db, layout, "model", state_type::fp32);
+  const auto large = model::state_of(layout, std::vector<float>(layout.floats(), 1.0f));
+  state_store states(db, layout, "model", dtype::f32);
   result<void> put;
   for (std::uint64_t number = 1; put && number < 100; ++number)
     put = states.put({"model", default_tenant, {0, number}, 1}, large);

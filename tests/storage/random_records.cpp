@@ -89,10 +89,10 @@ random_tree random_tree_of(random_cases& random, session_uid uid, std::string id
   return tree;
 }
 
-std::vector<float> random_state(random_cases& random, const model::state_layout& layout) {
+model::state_value random_state(random_cases& random, const model::state_layout& layout) {
   std::vector<float> state(layout.floats());
   std::ranges::generate(state, [&] { return static_cast<float>(random.below(4001)) / 1000 - 2; });
-  return state;
+  return model::state_of(layout, state);
 }
 
 std::shared_ptr<database> opened(const std::filesystem::path& folder) {

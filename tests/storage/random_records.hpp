@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/state_layout.hpp"
+#include "model/state_value.hpp"
 #include "storage/database/database.hpp"
 #include "storage/records/records.hpp"
 #include "tests/support/random_cases.hpp"
@@ -26,7 +26,7 @@ struct random_tree {
                                          std::uint32_t count);
 
 [[nodiscard]] inline model::state_layout small_layout() { return {.layers = 2, .embd = 8, .heads = 2, .head_size = 4}; }
-[[nodiscard]] std::vector<float> random_state(random_cases& random, const model::state_layout& layout);
+[[nodiscard]] model::state_value random_state(random_cases& random, const model::state_layout& layout);
 
 /// A database in a folder or, without one, in memory.
 [[nodiscard]] std::shared_ptr<storage::database> opened(const std::filesystem::path& folder = {});

@@ -51,8 +51,8 @@ struct written_store {
   test::temporary_folder folder;
   test::random_cases random;
   std::vector<test::random_tree> trees;
-  std::vector<float> small = test::random_state(random, test::small_layout());
-  std::vector<float> large = test::random_state(random, large_layout());
+  model::state_value small = test::random_state(random, test::small_layout());
+  model::state_value large = test::random_state(random, large_layout());
   std::string deleted = "session 0";
 
   written_store() {
@@ -67,8 +67,8 @@ struct written_store {
 
   void write_batch(const std::shared_ptr<database>& db, std::uint32_t batch) {
     session_store store(db);
-    state_store states(db, test::small_layout(), "small", state_type::fp32);
-    state_store large_states(db, large_layout(), "large", state_type::fp32);
+    state_store states(db, test::small_layout(), "small", dtype::f32);
+    state_store large_states(db, large_layout(), "large", dtype::f32);
     for (std::uint32_t i = 0; i < sessions_of_batch; ++i) {
       auto tree = test::random_tree_of(random, store.new_uid().value(), "session " + std::to_string(trees.size()), 4);
       tree.session.key.tenant = i % 3 == 0 ? "alice" : default_tenant;

@@ -23,10 +23,9 @@ session_file random_file(random_cases& random, std::uint32_t versions) {
   session_file file{tree.session, tree.versions, {}};
   for (const auto& version : tree.versions)
     if (random.below(2) == 0)
-      file.states.push_back(
-          encode_state({"model", default_tenant, {tree.session.uid, version.id}, version.total_tokens},
-                       test::small_layout(), test::random_state(random, test::small_layout()),
-                       random.below(2) == 0 ? state_type::fp16 : state_type::fp32));
+      file.states.push_back(encode_state(
+          {"model", default_tenant, {tree.session.uid, version.id}, version.total_tokens},
+          test::random_state(random, test::small_layout()), random.below(2) == 0 ? dtype::f16 : dtype::f32));
   return file;
 }
 
@@ -93,8 +92,7 @@ BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
   const auto refused_when = [&](const std::string& needle, const std::function<void(session_file&)>& spoil) {
     auto file = random_file(random, 6);
     file.states = {encode_state({"model", default_tenant, {file.session.uid, 2}, file.versions[1].total_tokens},
-                                test::small_layout(), test::random_state(random, test::small_layout()),
-                                state_type::fp32)};
+                                test::random_state(random, test::small_layout()), dtype::f32)};
     BOOST_TEST(read_session_file(write_session_file(file, ""), {}).has_value());
     spoil(file);
     refused(read_session_file(write_session_file(file, ""), {}), error_kind::bad_file, needle);

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(removal_takes_everything_of_one_session_alone) {
   random_cases random;
   const auto db = test::opened();
   session_store store(db);
-  state_store states(db, test::small_layout(), "model", state_type::fp32);
+  state_store states(db, test::small_layout(), "model", dtype::f32);
   const auto state = test::random_state(random, test::small_layout());
   std::vector<test::random_tree> trees;
   for (int i = 0; i < 3; ++i) {

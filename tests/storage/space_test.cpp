@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(deleted_states_give_their_bytes_back) {
   const test::temporary_folder folder;
   const auto db = test::opened(folder.path());
   const model::state_layout layout{.layers = 4, .embd = 256, .heads = 16, .head_size = 64};  // 1.2 MB a state
-  state_store states(db, layout, "model", state_type::fp32);
+  state_store states(db, layout, "model", dtype::f32);
   test::random_cases random;
   const auto state = test::random_state(random, layout);
   constexpr std::uint64_t count = 24, kept = 3;

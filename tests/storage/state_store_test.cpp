@@ -40,9 +40,9 @@ BOOST_AUTO_TEST_CASE(states_come_back_also_after_a_restart) {
   random_cases random;
   for (const auto& layout : {test::small_layout(), large_layout()}) {
     const test::temporary_folder folder;
-    std::vector<std::vector<float>> all;
+    std::vector<model::state_value> all;
     for (int opening = 0; opening < 2; ++opening) {
-      state_store states(test::opened(folder.path()), layout, "model", state_type::fp32);
+      state_store states(test::opened(folder.path()), layout, "model", dtype::f32);
       for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST((states.get({5, i + 1}).value()->state == all[i]));
       for (int i = 0; i < 3; ++i) {
         all.push_back(test::random_state(random, layout));
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(states_come_back_also_after_a_restart) {
       BOOST_TEST(list.size() == all.size());
       for (const auto& one : list) BOOST_TEST(one.bytes == states.record_bytes("model"));
     }
-    state_store states(test::opened(folder.path()), layout, "model", state_type::fp32);
+    state_store states(test::opened(folder.path()), layout, "model", dtype::f32);
     succeed(states.remove({5, 2}));
     BOOST_TEST(!states.get({5, 2}).value());
     BOOST_TEST(!states.get({2, 5}).value());
@@ -72,11 +72,11 @@ BOOST_AUTO_TEST_CASE(prefixes_keep_their_tokens_and_are_apart_from_sessions) {
   const auto state = test::random_state(random, test::small_layout());
   const std::vector<token_id> tokens{5, 0, 70000};
   {
-    state_store states(test::opened(folder.path()), test::small_layout(), "model", state_type::fp32);
+    state_store states(test::opened(folder.path()), test::small_layout(), "model", dtype::f32);
     succeed(states.put_prefix({"model", "t", {0, 3}, 3}, tokens, "tuned", state));
     succeed(states.put(label_of({3, 1}), state));
   }
-  state_store states(test::opened(folder.path()), test::small_layout(), "model", state_type::fp32);
+  state_store states(test::opened(folder.path()), test::small_layout(), "model", dtype::f32);
   const auto prefixes = states.list_prefixes().value();
   BOOST_REQUIRE(prefixes.size() == 1u);
   BOOST_TEST((prefixes[0].key == state_key{0, 3}));
@@ -96,8 +96,8 @@ BOOST_AUTO_TEST_CASE(what_was_not_written_in_full_goes_at_the_next_start) {
   const state_key whole{1, 1}, half{1, 2}, prefix{0, 3};
   {
     const auto db = test::opened(folder.path());
-    state_store store(db, layout, "model", state_type::fp32);
-    const std::vector<float> state(layout.floats(), 1.0f);
+    state_store store(db, layout, "model", dtype::f32);
+    const auto state = model::state_of(layout, std::vector<float>(layout.floats(), 1.0f));
     succeed(store.put(label_of(whole), state));
     for (const state_key& key : {half, prefix}) {  // as far as a process got that died in the middle of it
       succeed(db->internals().write(safety::logged, [&](change_list& changes) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_written_in_full_goes_at_the_next_start) {
     }
   }
   const auto db = test::opened(folder.path());
-  state_store store(db, layout, "model", state_type::fp32);
+  state_store store(db, layout, "model", dtype::f32);
   succeed(store.drop_incomplete());
   BOOST_TEST(store.get(whole).value().has_value());
   const auto count = [&](family where) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_written_in_full_goes_at_the_next_start) {
 
 BOOST_AUTO_TEST_CASE(half_floats_round_to_nearest_and_stay_finite) {
   const auto layout = test::small_layout();
-  std::vector<float> state(layout.floats(), 0.5f);
+  model::state_value state = model::state_of(layout, std::vector<float>(layout.floats(), 0.5f));
   const std::vector<std::pair<float, float>> cases{{0.0f, 0.0f},
                                                    {-0.0f, -0.0f},
                                                    {1.0009765625f, 1.0009765625f},
@@ -139,35 +139,102 @@ BOOST_AUTO_TEST_CASE(half_floats_round_to_nearest_and_stay_finite) {
                                                    {6e-8f, 0x1p-24f},
                                                    {1e-30f, 0.0f},
                                                    {std::numeric_limits<float>::infinity(), 65504.0f}};
-  for (std::size_t i = 0; i < cases.size(); ++i) state[i] = cases[i].first;
-  const auto record = encode_state(label_of({1, 1}), layout, state, state_type::fp16);
-  const auto got = decode_state(record, layout, "model").value().state;
+  for (std::size_t i = 0; i < cases.size(); ++i) model::floats_in(state)[i] = cases[i].first;
+  const auto record = encode_state(label_of({1, 1}), state, dtype::f16);
+  const auto got = floats_of(decode_state(record, layout, "model").value().state);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     BOOST_TEST(got[i] == cases[i].second);
     BOOST_TEST(std::signbit(got[i]) == std::signbit(cases[i].second));
   }
   BOOST_TEST(got.back() == 0.5f);
-  BOOST_TEST(record.size() < encode_state(label_of({1, 1}), layout, state, state_type::fp32).size());
+  BOOST_TEST(record.size() < encode_state(label_of({1, 1}), state, dtype::f32).size());
 }
 
 BOOST_AUTO_TEST_CASE(a_store_reads_states_of_either_type) {
   random_cases random;
   const auto db = test::opened();
   auto state = test::random_state(random, test::small_layout());
-  for (float& f : state) f = std::round(f * 8) / 8;  // a half float each
-  state_store fp32(db, test::small_layout(), "model", state_type::fp32);
-  state_store fp16(db, test::small_layout(), "model", state_type::fp16);
+  for (float& f : model::floats_in(state)) f = std::round(f * 8) / 8;  // a half float each
+  state_store fp32(db, test::small_layout(), "model", dtype::f32);
+  state_store fp16(db, test::small_layout(), "model", dtype::f16);
   succeed(fp32.put(label_of({1, 1}), state));
   succeed(fp16.put(label_of({1, 2}), state));
   BOOST_TEST((fp32.get({1, 2}).value()->state == state));
   BOOST_TEST((fp16.get({1, 1}).value()->state == state));
 }
 
+// Without a type of its own, a store keeps what it is given.
+BOOST_AUTO_TEST_CASE(an_fp16_state_is_stored_bit_for_bit_in_half_the_bytes) {
+  random_cases random;
+  const auto layout = large_layout();
+  const model::state_format format(layout, dtype::f16);
+  model::state_value state{format, std::vector<std::byte>(format.bytes())};
+  for (std::byte& b : state.bytes) b = static_cast<std::byte>(random.below(256));  // NaNs too
+  const test::temporary_folder folder;
+  {
+    state_store states(test::opened(folder.path()), format, "model", std::nullopt);
+    succeed(states.put(label_of({5, 1}), state));
+    succeed(states.put_prefix({"model", "t", {0, 1}, 3}, std::vector<token_id>{1, 2, 3}, "", state));
+  }
+  state_store states(test::opened(folder.path()), format, "model", std::nullopt);
+  for (const state_key& key : {state_key{5, 1}, state_key{0, 1}}) BOOST_TEST((states.get(key).value()->state == state));
+  const auto stored = states.list().value().front().bytes,
+             wide = state_store(test::opened(), layout, "model", {}).record_bytes("model");
+  BOOST_TEST(stored == states.record_bytes("model"));
+  BOOST_TEST(stored - layout.floats() * 2 == wide - layout.floats() * 4);  // all that is no number
+}
+
+BOOST_AUTO_TEST_CASE(a_stored_state_is_converted_to_the_type_of_the_engine) {
+  random_cases random;
+  const auto db = test::opened();
+  const auto layout = test::small_layout();
+  const model::state_format narrow(layout, dtype::f16);
+  const auto state = test::random_state(random, layout);
+  state_store of_fp32(db, layout, "model", {}), of_fp16(db, narrow, "model", {});
+  succeed(of_fp32.put(label_of({1, 1}), state));
+  const auto narrowed = converted(state, narrow);
+  BOOST_TEST((of_fp16.get({1, 1}).value()->state == narrowed));
+  succeed(of_fp16.put(label_of({1, 2}), narrowed));
+  BOOST_TEST((of_fp32.get({1, 2}).value()->state == converted(narrowed, layout)));
+  // A store with a type of its own, between engines with another.
+  state_store in_fp16(db, layout, "model", dtype::f16), in_fp32(db, narrow, "model", dtype::f32);
+  succeed(in_fp16.put(label_of({1, 3}), state));
+  BOOST_TEST((in_fp16.get({1, 3}).value()->state == converted(narrowed, layout)));
+  succeed(in_fp32.put(label_of({1, 4}), narrowed));
+  BOOST_TEST((in_fp32.get({1, 4}).value()->state == narrowed));
+}
+
+// Of a GPU with fp16 states: token shifts in fp16, the memory in fp32.
+BOOST_AUTO_TEST_CASE(each_part_of_a_state_of_version_4_keeps_its_type) {
+  random_cases random;
+  const model::state_layout layout{.layers = 2, .embd = 8, .channels = 8};
+  const model::state_format mixed(layout, dtype::f16);
+  const auto state = converted(test::random_state(random, layout), mixed);
+  for (const std::optional<dtype> type : {std::optional<dtype>(), {dtype::f16}, {dtype::f32}}) {
+    const auto record = encode_state(label_of({1, 1}), state, type);
+    BOOST_TEST(record[4] == 2);  // the format
+    BOOST_TEST(record.size() == state_record_bytes(label_of({1, 1}), mixed, type));
+    BOOST_TEST((decode_state(record, mixed, "model").value().state == state));
+    BOOST_TEST((decode_state(record, layout, "model").value().state == converted(state, layout)));
+    const auto moved = relabelled(read_state_record(record).value(), label_of({8, 9}));
+    BOOST_TEST((decode_state(moved, mixed, "model").value().state == state));
+    std::string bad = record.substr(0, record.size() - 8);
+    bad[bad.find("att.x_prev") + 10] = 2;  // a type that does not exist
+    const auto sum = checksum(bad);
+    for (int i = 0; i < 8; ++i) bad.push_back(static_cast<char>(sum >> 8 * i));
+    refused(decode_state(bad, mixed, "model"), error_kind::damaged, "the type of the floats is unknown");
+  }
+  const auto wide = test::random_state(random, layout);  // of a CPU
+  const auto record = encode_state(label_of({1, 1}), wide, dtype::f16);
+  BOOST_TEST(record[4] == 1);
+  BOOST_TEST((decode_state(record, layout, "model").value().state == wide));
+}
+
 BOOST_AUTO_TEST_CASE(another_models_state_is_refused_with_both_named_and_stays) {
   random_cases random;
   const auto db = test::opened();
-  state_store mine(db, test::small_layout(), "model", state_type::fp32);
-  state_store other(db, test::small_layout(), "other", state_type::fp32);
+  state_store mine(db, test::small_layout(), "model", dtype::f32);
+  state_store other(db, test::small_layout(), "other", dtype::f32);
   succeed(mine.put(label_of({1, 1}), test::random_state(random, test::small_layout())));
   refused(other.get({1, 1}), error_kind::conflict, "model model");
   refused(other.get({1, 1}), error_kind::conflict, "model other");
@@ -177,7 +244,7 @@ BOOST_AUTO_TEST_CASE(another_models_state_is_refused_with_both_named_and_stays) 
 BOOST_AUTO_TEST_CASE(no_damaged_state_record_passes) {
   random_cases random;
   const auto layout = test::small_layout();
-  const auto good = encode_state(label_of({1, 1}), layout, test::random_state(random, layout), state_type::fp32);
+  const auto good = encode_state(label_of({1, 1}), test::random_state(random, layout), dtype::f32);
   for (std::size_t bit = 0; bit < 8 * good.size(); bit += 3) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ 1 << bit % 8);
@@ -194,10 +261,10 @@ BOOST_AUTO_TEST_CASE(a_damaged_state_is_set_aside_and_then_unknown) {
   random_cases random;
   const auto db = test::opened();
   const auto layout = test::small_layout();
-  state_store states(db, layout, "model", state_type::fp32);
+  state_store states(db, layout, "model", dtype::f32);
   const auto state = test::random_state(random, layout);
   for (const std::uint64_t version : {1, 2, 3}) succeed(states.put(label_of({9, version}), state));
-  auto bad = encode_state(label_of({9, 2}), layout, state, state_type::fp32);
+  auto bad = encode_state(label_of({9, 2}), state, dtype::f32);
   bad[bad.size() / 2] = static_cast<char>(~bad[bad.size() / 2]);
   const auto overwrite = [&](std::uint64_t version, const std::string& record) {
     succeed(db->internals().write(safety::logged, [&](change_list& changes) {
@@ -208,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_state_is_set_aside_and_then_unknown) {
   refused(states.get({9, 2}), error_kind::damaged, "version 2 of session number 9");
   BOOST_TEST(!states.get({9, 2}).value());  // so that it is built again from the log
   BOOST_TEST(states.list().value().size() == 2u);
-  overwrite(3, encode_state(label_of({9, 1}), layout, state, state_type::fp32));
+  overwrite(3, encode_state(label_of({9, 1}), state, dtype::f32));
   refused(states.get({9, 3}), error_kind::damaged, "version 1 of session number 9");
   BOOST_TEST((states.get({9, 1}).value()->state == state));
 }
@@ -217,7 +284,7 @@ BOOST_AUTO_TEST_CASE(relabelling_keeps_the_floats) {
   random_cases random;
   const auto layout = test::small_layout();
   const auto state = test::random_state(random, layout);
-  const auto record = encode_state(label_of({1, 1}), layout, state, state_type::fp16);
+  const auto record = encode_state(label_of({1, 1}), state, dtype::f16);
   const auto contents = read_state_record(record).value();
   const auto moved = relabelled(contents, {"model", "t", {8, 9}, 77});
   BOOST_TEST(
@@ -229,12 +296,12 @@ BOOST_AUTO_TEST_CASE(workers_and_the_owner_of_the_log_do_not_disturb_each_other)
   const test::temporary_folder folder;
   const auto db = test::opened(folder.path());
   const auto layout = large_layout();
-  state_store states(db, layout, "model", state_type::fp32);
+  state_store states(db, layout, "model", dtype::f32);
   std::atomic<int> wrong = 0;
   const auto work = [&](std::uint64_t owner) {
-    std::vector<float> state(layout.floats());
+    auto state = model::state_of(layout, std::vector<float>(layout.floats()));
     for (std::uint64_t number = 1; number <= 12; ++number) {
-      std::ranges::fill(state, static_cast<float>(100 * owner + number));
+      std::ranges::fill(model::floats_in(state), static_cast<float>(100 * owner + number));
       if (!states.put({"model", default_tenant, {owner, number}, number}, state)) ++wrong;
       const auto got = states.get({owner, number});
       if (!got || !*got || (**got).state != state) ++wrong;

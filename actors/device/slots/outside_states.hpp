@@ -11,11 +11,11 @@ namespace skein::device {
 /// queued command can access it.
 class outside_state {
  public:
-  /// Allocates memory for this number of floats, which the engine first touches when it copies; 0: the engine
+  /// Allocates memory for a state of this size, which the engine first touches when it copies; 0: the engine
   /// allocates.
-  outside_state(std::uint32_t& count, std::size_t floats)
+  outside_state(std::uint32_t& count, std::size_t state_bytes)
       : buffer(std::make_shared<engine::parked_sequence>()), count_(count) {
-    buffer->state.reserve(floats);
+    buffer->state.bytes.reserve(state_bytes);
     ++count_;
   }
   ~outside_state() { --count_; }
@@ -32,12 +32,12 @@ class outside_state {
 /// Outlives the states.
 class outside_states {
  public:
-  explicit outside_states(std::size_t state_floats) : floats_(state_floats) {}
+  explicit outside_states(std::size_t state_bytes) : state_bytes_(state_bytes) {}
   outside_states(const outside_states&) = delete;  // states point into it
   outside_states& operator=(const outside_states&) = delete;
 
   /// A state for a sequence without a slot; several rows may share it.
-  [[nodiscard]] std::shared_ptr<outside_state> hold() { return std::make_shared<outside_state>(held_, floats_); }
+  [[nodiscard]] std::shared_ptr<outside_state> hold() { return std::make_shared<outside_state>(held_, state_bytes_); }
   /// A state to which an answer that is cut can return.
   [[nodiscard]] std::shared_ptr<outside_state> hold_undo() { return std::make_shared<outside_state>(undo_, 0); }
 
@@ -51,23 +51,21 @@ class outside_states {
   [[nodiscard]] bool none() const { return held_ + forks_to_come_ == 0; }
   /// Whether `more` states fit into the limit beside those outside and those to come.
   [[nodiscard]] bool fits(std::size_t more, std::size_t bytes_max) const {
-    return (held_ + forks_to_come_ + more) * state_bytes() <= bytes_max;
+    return (held_ + forks_to_come_ + more) * state_bytes_ <= bytes_max;
   }
   /// Whether one more state to return to fits into the limit.
   [[nodiscard]] bool fits_undo(std::size_t bytes_max) const {
-    return (undo_ + std::size_t{1}) * state_bytes() <= bytes_max;
+    return (undo_ + std::size_t{1}) * state_bytes_ <= bytes_max;
   }
 
   [[nodiscard]] std::uint32_t held() const { return held_; }
   [[nodiscard]] std::uint32_t undo() const { return undo_; }
   [[nodiscard]] std::uint32_t forks_to_come() const { return forks_to_come_; }
-  [[nodiscard]] std::size_t held_bytes() const { return held_ * state_bytes(); }
-  [[nodiscard]] std::size_t undo_bytes() const { return undo_ * state_bytes(); }
+  [[nodiscard]] std::size_t held_bytes() const { return held_ * state_bytes_; }
+  [[nodiscard]] std::size_t undo_bytes() const { return undo_ * state_bytes_; }
 
  private:
-  [[nodiscard]] std::size_t state_bytes() const { return floats_ * sizeof(float); }
-
-  const std::size_t floats_;
+  const std::size_t state_bytes_;
   std::uint32_t held_ = 0;           // by sequences
   std::uint32_t undo_ = 0;           // by settlements
   std::uint32_t forks_to_come_ = 0;  // admitted requests of several rows that have not forked

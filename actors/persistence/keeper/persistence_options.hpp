@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "actors/persistence/prefixes/prefix_tree.hpp"
 #include "actors/persistence/states/tiered_cache.hpp"
@@ -9,7 +10,7 @@
 namespace skein::persistence {
 
 struct persistence_options {
-  storage::state_type file_type = storage::state_type::fp32;  ///< of states in exported sessions
+  std::optional<dtype> file_type;  ///< of states in exported sessions; none: the states' own
   std::uint32_t mailbox_max = 2048;
   config::session_settings sessions;
   tier_limits session_states;

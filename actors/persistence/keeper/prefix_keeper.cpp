@@ -46,9 +46,10 @@ prefix_keeper::prefix_keeper(const persistence_options& options, keeper_ports po
 tier_mover::write prefix_keeper::writer_of(const state_key& key, state_buffer state) const {
   auto what = tree_.describe(key).value_or(prefix_tree::description{});
   storage::state_label label{model_of(what.initial_state), what.tenant, key, what.tokens.size()};
-  return
-      [label = std::move(label), tokens = std::move(what.tokens), name = std::move(what.initial_state),
-       state = std::move(state)](storage::state_store& store) { return store.put_prefix(label, tokens, name, *state); };
+  return [label = std::move(label), tokens = std::move(what.tokens), name = std::move(what.initial_state),
+          state = std::move(state)](storage::state_store& store) {
+    return store.put_prefix(label, tokens, name, state->view());
+  };
 }
 
 void prefix_keeper::begin() {

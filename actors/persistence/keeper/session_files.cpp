@@ -44,7 +44,7 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
     auto state = storage::decode_state(record, models);
     if (!state) return error{error_kind::bad_file, "the session file is damaged: " + state.error().message, ""};
     in.states.emplace_back(version_of(state->label.key),
-                           std::make_shared<const std::vector<float>>(std::move(state->state)));
+                           std::make_shared<const model::state_value>(std::move(state->state)));
   }
   return in;
 }
@@ -60,8 +60,7 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 
 /// Approximate size of a session as a file.
 std::size_t session_files::file_bytes(const session_tree& tree, const export_session& q) const {
-  const auto model = q.with_state ? ports_.states->models().find(tree.record().model_identity) : std::nullopt;
-  return tree.bytes() + (model ? model->layout.bytes() : 0);
+  return tree.bytes() + (q.with_state ? ports_.states->record_bytes(tree.record().model_identity) : 0);
 }
 
 void session_files::handle(export_session&& q) {
@@ -88,11 +87,11 @@ void session_files::handle(export_session&& q) {
     auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
       for (const auto& v : all) file->versions.push_back(*v);
       if (held) {
-        file->states.push_back(storage::encode_state(label, model->layout, *held, options_.file_type));
+        file->states.push_back(storage::encode_state(label, held->view(), options_.file_type));
       } else if (key) {
         // An unreadable state is left out: the tokens are enough.
         if (auto stored = states->get(*key); stored && *stored)
-          file->states.push_back(storage::encode_state(label, model->layout, (*stored)->state, options_.file_type));
+          file->states.push_back(storage::encode_state(label, (*stored)->state.view(), options_.file_type));
       }
       return storage::write_session_file(*file, options_.sessions.signature_key);
     }));

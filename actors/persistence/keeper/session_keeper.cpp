@@ -44,7 +44,7 @@ tier_mover::write session_keeper::writer_of(const state_key& key, state_buffer s
   const auto what = tiers_.cache().label_of(key);
   storage::state_label label{what.model, what.tenant, key, what.tokens};
   return [label = std::move(label), state = std::move(state)](storage::state_store& store) {
-    return store.put(label, *state);
+    return store.put(label, state->view());
   };
 }
 

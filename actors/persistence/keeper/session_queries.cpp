@@ -43,7 +43,7 @@ listed_session session_queries::listed(session_record of) const {
   if (const auto key = states_.state_of(record.uid, record.head)) {
     out.fastest = cache_.fastest(*key);
     const auto model = ports_.states->models().find(record.model_identity);
-    out.state_bytes = model ? model->layout.bytes() : 0;
+    out.state_bytes = model ? model->state.bytes() : 0;
   }
   return out;
 }

@@ -50,7 +50,7 @@ bool tier_mover::load(const state_key& key) {
       if (*got && **got) {
         ++moves_.loads;
         auto& state = ***got;
-        cache_.loaded(key, std::make_shared<const std::vector<float>>(std::move(state.state)),
+        cache_.loaded(key, std::make_shared<const model::state_value>(std::move(state.state)),
                       {state.label.tenant, state.label.tokens, state.label.model_identity});
       } else {
         ++moves_.load_failures;

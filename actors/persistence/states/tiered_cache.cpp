@@ -241,7 +241,7 @@ state_buffer tiered_cache::lend(const state_key& key, std::int64_t now_ms) {
   entry& e = it->second;
   set_used(key, e, now_ms);
   if (state_buffer lent = e.loan.lock()) return lent;
-  const state_buffer loan(e.ram.get(), [whole = e.ram](const std::vector<float>*) {});
+  const state_buffer loan(e.ram.get(), [whole = e.ram](const model::state_value*) {});
   e.loan = loan;
   return loan;
 }

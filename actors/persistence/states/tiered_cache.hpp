@@ -116,7 +116,7 @@ class tiered_cache {
   struct entry {
     label what;
     state_buffer ram;
-    std::weak_ptr<const std::vector<float>> loan;
+    std::weak_ptr<const model::state_value> loan;
     bool disk = false, dirty = false, held = false, writing = false;
     worth on_disk = worth::newest;  // if it is on disk
     std::uint64_t disk_bytes = 0;
@@ -131,7 +131,7 @@ class tiered_cache {
   using by_use = std::set<std::pair<std::uint64_t, state_key>>;
   using entries = std::unordered_map<state_key, entry>;
 
-  static std::size_t bytes(const state_buffer& b) { return b->size() * sizeof(float); }
+  static std::size_t bytes(const state_buffer& b) { return b->bytes.size(); }
   [[nodiscard]] bool has_disk() const { return limits_.disk_bytes_max > 0; }
   void set_ram(const state_key& key, entry& e, state_buffer state);
   void set_disk(const state_key& key, entry& e, bool there, std::uint64_t disk_bytes);

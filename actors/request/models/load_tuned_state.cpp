@@ -26,7 +26,7 @@ result<tuned_state> load_tuned_state(const protocol::load_state_request& wanted,
       return error{values.error().kind, field + " '" + wanted.files[i] + "': " + values.error().message, field};
     }
     if (!wanted.mixture) made.identity = model::state_identity(*values);
-    auto shared = std::make_shared<const std::vector<float>>(std::move(*values));
+    auto shared = std::make_shared<const model::state_value>(model::state_of(model.state, *values));
     if (wanted.mixture)
       made.mixture.push_back({std::move(shared)});
     else

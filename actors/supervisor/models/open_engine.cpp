@@ -56,7 +56,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.card.weight_type = info.weight_type;
   m.card.identity = info.model_identity;
   m.card.vocab = info.vocab;
-  m.card.state_bytes = info.state_floats * sizeof(float);
+  m.card.state_bytes = info.state.bytes();
   return m;
 }
 
@@ -81,8 +81,6 @@ result<opened_engine> open_fake(const config::config& c, std::size_t devices) {
   }
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, opened.engines, ticks);
   opened.model.vocabulary = *vocabulary;
-  opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
-  check(opened.layout.floats() == opened.engines.front()->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
 #endif
@@ -123,7 +121,7 @@ void log_memory(const engine::engine_info& info, std::size_t id) {
                              {"slots", info.slots},
                              {"slot_bytes", static_cast<std::uint64_t>(taken.slot_bytes)},
                              {"total_bytes", static_cast<std::uint64_t>(taken.bytes())},
-                             {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
+                             {"state_bytes", static_cast<std::uint64_t>(info.state.bytes())}});
 }
 
 /// The devices of a model. Errors: those of cli::choose_device; unavailable if some are GPUs and others are not.
@@ -239,11 +237,11 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
+  opened.model.state = opened.engines.front()->info().state;
   opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {
     return model::load_tuned_state(path, info, allowed);
   };
   if (on_gpu) opened.model.card_usage = card_usage(*devices);
-  opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;

@@ -9,7 +9,6 @@
 #include "base/result.hpp"
 #include "config/config.hpp"
 #include "engine/engine.hpp"
-#include "model/state_layout.hpp"
 
 namespace skein::supervisor {
 
@@ -17,7 +16,6 @@ namespace skein::supervisor {
 struct opened_engine {
   std::vector<std::unique_ptr<engine::engine>> engines;  ///< by device_id; at least one
   request::served_model model;
-  model::state_layout layout;                ///< of the states of the engine
   std::vector<request::tuned_state> states;  ///< initial tuned states of the model
 };
 

@@ -7,9 +7,9 @@
 
 namespace skein::supervisor {
 
-storage::state_type stored_state_type(const config::config& c) {
-  const std::string& wish = c.sessions.state_dtype == "auto" ? c.engine.state_dtype : c.sessions.state_dtype;
-  return wish == "fp16" ? storage::state_type::fp16 : storage::state_type::fp32;
+std::optional<dtype> stored_state_type(const config::config& c) {
+  if (c.sessions.state_dtype == "auto") return {};
+  return c.sessions.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
 }
 
 result<opened_store> open_store(const config::config& c) {

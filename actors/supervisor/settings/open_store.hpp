@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "base/result.hpp"
 #include "config/config.hpp"
@@ -19,7 +20,7 @@ struct opened_store {
 /// Opens server.state_dir, or a store in memory. Errors: those of database::open.
 [[nodiscard]] result<opened_store> open_store(const config::config& c);
 
-/// The element type of stored states.
-[[nodiscard]] storage::state_type stored_state_type(const config::config& c);
+/// The element type of stored states; none: that of the engine that computed them.
+[[nodiscard]] std::optional<dtype> stored_state_type(const config::config& c);
 
 }  // namespace skein::supervisor

@@ -1,8 +1,11 @@
 #include "kernels/gpu/model/base_model.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "base/check.hpp"
+#include "base/finite_half.hpp"
 #include "kernels/gpu/gemm/matmul_few_rows.hpp"
 #include "kernels/gpu/ops/embed.hpp"
 
@@ -124,11 +127,11 @@ result<void> base_model::queue_copy(slot_id from, slot_id to, stream_handle in) 
   return copy_state(in, layout_, states_.data(), from, to);
 }
 
-result<void> base_model::queue_read(slot_id slot, float* canonical, stream_handle in) const {
+result<void> base_model::queue_read(slot_id slot, void* canonical, stream_handle in) const {
   return state_to_canonical(in, layout_, states_.data(), slot, canonical);
 }
 
-result<void> base_model::queue_write(slot_id slot, const float* canonical, stream_handle in) {
+result<void> base_model::queue_write(slot_id slot, const void* canonical, stream_handle in) {
   return state_from_canonical(in, layout_, canonical, states_.data(), slot);
 }
 
@@ -248,11 +251,18 @@ gemm_rows base_model::store_parts(gemm& p, const device_buffer<float>& parts, co
 
 // As if it had been written to the slot. Waits, so that the staging memory may be freed.
 void base_model::set_initial_state(stream_handle in, const initial_state& initial) {
-  pinned_buffer<float> all(state_floats());
-  const std::size_t x_prevs = 2 * std::size_t{dims_.embd};
-  for (std::uint32_t i = 0; i < dims_.layers; ++i)
-    initial(i, all.all().subspan(i * layout_.canonical_layer_floats() + x_prevs, layout_.wkv_floats()));
-  const device_buffer<float> canonical(all.size(), "the initial state");
+  const pinned_buffer<std::byte> all(layout_.slot_bytes());
+  std::vector<float> floats(layout_.wkv_floats());
+  for (std::uint32_t i = 0; i < dims_.layers; ++i) {
+    std::ranges::fill(floats, 0.0f);
+    initial(i, floats);
+    std::byte* const wkv = all.data() + i * layout_.canonical_layer_bytes() + 2 * layout_.x_prev_bytes();
+    if (layout_.wkv_type() == element::f32)
+      std::ranges::copy(floats, reinterpret_cast<float*>(wkv));
+    else
+      std::ranges::transform(floats, reinterpret_cast<std::uint16_t*>(wkv), f32_to_finite_f16);
+  }
+  const device_buffer<std::byte> canonical(all.size(), "the initial state");
   require(copy_to_device(canonical.data(), all.data(), all.bytes(), in));
   require(queue_write(room_.slots, canonical.data(), in));
   require(wait_for(in));

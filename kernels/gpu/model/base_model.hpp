@@ -33,11 +33,10 @@ class base_model : public gpu_model {
     return queue_copy(room_.slots, slot, in);
   }
   [[nodiscard]] result<void> queue_copy(slot_id from, slot_id to, stream_handle in) final;
-  [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const final;
-  [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in) final;
+  [[nodiscard]] result<void> queue_read(slot_id slot, void* canonical, stream_handle in) const final;
+  [[nodiscard]] result<void> queue_write(slot_id slot, const void* canonical, stream_handle in) final;
 
   [[nodiscard]] std::uint32_t chunk_tokens() const override { return 0; }
-  [[nodiscard]] std::size_t state_floats() const final { return layout_.canonical_floats(); }
   [[nodiscard]] std::size_t slot_bytes() const final { return layout_.slot_bytes(); }
   [[nodiscard]] std::size_t activation_bytes() const override;
   [[nodiscard]] std::size_t state_bytes() const final { return states_.bytes(); }

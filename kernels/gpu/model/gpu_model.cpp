@@ -42,9 +42,4 @@ memory_plan plan_model(const model_weights& weights, const gpu_options& options,
   return std::visit([&](const auto& of) { return plan(of, options, room, open_library); }, weights);
 }
 
-std::size_t planned_state_floats(const model_dims& dims) {
-  const std::size_t of_token = dims.heads == 0 ? 3 : dims.head_size;  // floats for each channel of the attention
-  return dims.layers * (2 * std::size_t{dims.embd} + of_token * dims.att());
-}
-
 }  // namespace skein::kernels::gpu

@@ -45,14 +45,14 @@ class gpu_model {
   /// Resets a slot to the model's initial state.
   [[nodiscard]] virtual result<void> queue_clear(slot_id slot, stream_handle in) = 0;
   [[nodiscard]] virtual result<void> queue_copy(slot_id from, slot_id to, stream_handle in) = 0;
-  /// Copy between a slot and state_floats() fp32 in the canonical order of model/state_layout, also on the device.
-  [[nodiscard]] virtual result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const = 0;
-  [[nodiscard]] virtual result<void> queue_write(slot_id slot, const float* canonical, stream_handle in) = 0;
+  /// Copy between a slot and slot_bytes() in the canonical order of model/state_layout, also on the device, bit
+  /// for bit: each array keeps the type that it has in the slot.
+  [[nodiscard]] virtual result<void> queue_read(slot_id slot, void* canonical, stream_handle in) const = 0;
+  [[nodiscard]] virtual result<void> queue_write(slot_id slot, const void* canonical, stream_handle in) = 0;
 
   /// Tokens of a chunk; 0 if no row may be chunked, also if a tick has no space for a chunk beside a decode row.
   [[nodiscard]] virtual std::uint32_t chunk_tokens() const = 0;
-  [[nodiscard]] virtual std::size_t state_floats() const = 0;
-  [[nodiscard]] virtual std::size_t slot_bytes() const = 0;
+  [[nodiscard]] virtual std::size_t slot_bytes() const = 0;  ///< of one state, in a slot and in canonical order
   [[nodiscard]] virtual std::size_t weight_bytes() const = 0;
   [[nodiscard]] virtual std::size_t activation_bytes() const = 0;
   [[nodiscard]] virtual std::size_t state_bytes() const = 0;  ///< of all slots
@@ -76,7 +76,5 @@ class gpu_model {
 /// options.limits.slots count as workspace. For the current device.
 [[nodiscard]] memory_plan plan_model(const model_weights& weights, const gpu_options& options, const model_room& room,
                                      const library_opener& open_library = open_matmul_library);
-/// The floats of a slot's state in canonical order.
-[[nodiscard]] std::size_t planned_state_floats(const model_dims& dims);
 
 }  // namespace skein::kernels::gpu

@@ -2,10 +2,10 @@
 
 namespace skein::kernels::gpu {
 
-state_stages::stage::stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside)
+state_stages::stage::stage(std::size_t state_bytes, std::uint32_t vocab, slot_id aside)
     : aside(aside),
-      canonical(state_floats, "state transfers"),
-      state(state_floats, "state transfers"),
+      canonical(state_bytes, "state transfers"),
+      state(state_bytes, "state transfers"),
       record(1),
       penalty_tokens(vocab),
       penalties(vocab) {}
@@ -15,8 +15,8 @@ staged_state state_stages::stage::view() const {
           {record.data(), penalty_tokens.data(), penalties.data(), static_cast<std::uint32_t>(penalties.size())}};
 }
 
-state_stages::state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab, slot_id first_aside) {
-  for (std::uint32_t i = 0; i < count; ++i) stages_.emplace_back(state_floats, vocab, first_aside + i);
+state_stages::state_stages(std::uint32_t count, std::size_t state_bytes, std::uint32_t vocab, slot_id first_aside) {
+  for (std::uint32_t i = 0; i < count; ++i) stages_.emplace_back(state_bytes, vocab, first_aside + i);
 }
 
 state_stages::~state_stages() { ignore(settle(), "only waits before the memory of pending copies is freed"); }

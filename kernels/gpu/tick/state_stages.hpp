@@ -9,14 +9,15 @@
 
 namespace skein::kernels::gpu {
 
-/// Staging buffers for states that are transferred between slots and the host. A stage is a state in canonical order
-/// with a sampler's position, in device memory and again in pinned memory. Kernels run in the stream of the ticks, in
-/// order with them. Copies run in streams of their own, so that a tick never waits for a state that only leaves.
+/// Staging buffers for states that are transferred between slots and the host. A stage is a state in canonical order,
+/// in the types of the slots, with a sampler's position, in device memory and again in pinned memory. Kernels run in
+/// the stream of the ticks, in order with them. Copies run in streams of their own, so that a tick never waits for a
+/// state that only leaves.
 class state_stages {
  public:
   /// Throws device_failure.
   /// Positions are staged in slots of the samplers, from `first_aside` on.
-  state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab, slot_id first_aside);
+  state_stages(std::uint32_t count, std::size_t state_bytes, std::uint32_t vocab, slot_id first_aside);
   ~state_stages();
 
   /// The functions of tick_runner with these names; `ticks` is the stream that ticks run in.
@@ -36,18 +37,18 @@ class state_stages {
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(stages_.size()); }
   [[nodiscard]] std::size_t bytes() const;
   /// What bytes() will return, without constructing an object.
-  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t count, std::size_t state_floats) {
-    return count * state_floats * sizeof(float);
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t count, std::size_t state_bytes) {
+    return count * state_bytes;
   }
 
  private:
   struct stage {
-    stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside);
+    stage(std::size_t state_bytes, std::uint32_t vocab, slot_id aside);
     [[nodiscard]] staged_state view() const;
 
     const slot_id aside;  ///< slot of the samplers for an outgoing position
-    device_buffer<float> canonical;
-    pinned_buffer<float> state;
+    device_buffer<std::byte> canonical;
+    pinned_buffer<std::byte> state;
     pinned_buffer<slot_record> record;
     pinned_buffer<token_id> penalty_tokens;
     pinned_buffer<float> penalties;

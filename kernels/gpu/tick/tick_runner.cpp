@@ -78,7 +78,7 @@ class model_runner final : public tick_runner {
         upload_(room_, ticks_),
         model_(make_model(weights, options, model_room_of(options, room_), ticks_)),
         samplers_(sampler_limits_of(options, room_)),
-        stages_(options.limits.state_stages, model_->state_floats(), room_.vocab, slots_),
+        stages_(options.limits.state_stages, model_->slot_bytes(), room_.vocab, slots_),
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
         runs_(room_.rows, "plans of ticks"),
@@ -337,7 +337,7 @@ class model_runner final : public tick_runner {
   }
 
   void describe() {
-    sizes_.state_floats = model_->state_floats();
+    sizes_.state_bytes = model_->slot_bytes();
     sizes_.state_stages = stages_.count();
     sizes_.logit_bias_max = samplers_.limits().bias_max;
     sizes_.stop_ids_max = samplers_.limits().stop_ids_max;
@@ -404,12 +404,12 @@ memory_plan plan_parts(const model_weights& weights, const gpu_options& options)
   const tick_room room = room_of(options, dims_of(weights).vocab);
   const sampler_limits samplers = sampler_limits_of(options, room);
   memory_plan plan = plan_model(weights, options, model_room_of(options, room));
-  const std::size_t state_floats = planned_state_floats(dims_of(weights));
+  const std::size_t state_bytes = plan.slot_bytes;
   const std::size_t of_sampler = slot_samplers::slot_bytes(samplers);
   plan.slot_bytes += of_sampler;
   plan.workspace_bytes += slot_samplers::planned_bytes(samplers) - plan.slots * of_sampler +
                           tick_upload::planned_bytes(room) +
-                          state_stages::planned_bytes(options.limits.state_stages, state_floats) + planned_bytes(room);
+                          state_stages::planned_bytes(options.limits.state_stages, state_bytes) + planned_bytes(room);
   return plan;
 }
 

@@ -58,13 +58,13 @@ struct sampler_start {
 
 /// A state and the position of its sampler in pinned memory.
 struct staged_state {
-  std::span<float> state;  ///< canonical order
+  std::span<std::byte> state;  ///< canonical order, the types as in the slot
   sampler_position position;
 };
 
 /// The sizes that are fixed at construction.
 struct runner_sizes {
-  std::size_t state_floats = 0;
+  std::size_t state_bytes = 0;  ///< of one state in canonical order
   std::uint32_t state_stages = 0;
   std::uint32_t logit_bias_max = 0;  ///< entries of one sequence, as for stop_ids_max
   std::uint32_t stop_ids_max = 0;

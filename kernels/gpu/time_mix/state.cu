@@ -1,5 +1,5 @@
-// Converts a slot's state to and from the canonical order, and copies it to other slots. Block y is one layer; the
-// threads of its blocks x stride over the slot's elements there.
+// Reorders a slot's state to and from the canonical order, in its own types, and copies it to other slots. Block y is
+// one layer; the threads of its blocks x stride over the slot's elements there.
 #include "kernels/gpu/time_mix/state.hpp"
 
 #include "base/check.hpp"
@@ -24,42 +24,44 @@ struct slot_parts {
 
 template <typename Stored, bool to_canonical>
 __global__ void __launch_bounds__(threads)
-    convert_kernel(slot_layout layout, char* states, slot_id slot, float* canonical) {
+    reorder_kernel(slot_layout layout, char* states, slot_id slot, char* canonical) {
   const std::uint32_t layer = blockIdx.y;
   const slot_parts parts(layout, states, slot, layer);
-  float* const outside = canonical + layer * layout.canonical_layer_floats();
-  const auto move = [](auto& inside, float& out) {
+  char* const outside = canonical + layer * layout.canonical_layer_bytes();
+  const auto x_prevs = reinterpret_cast<Stored*>(outside);
+  char* const wkv = outside + 2 * layout.x_prev_bytes();
+  const auto move = [](auto& inside, auto& out) {
     if constexpr (to_canonical)
-      out = to_float(inside);
+      out = inside;
     else
-      inside = from_float<std::remove_reference_t<decltype(inside)>>(out);
+      inside = out;
   };
   const std::uint32_t n = layout.head_size;
   for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
        i += blocks_a_layer * threads) {
     if (i < 2 * layout.width) {
       auto* const x_prev = reinterpret_cast<Stored*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
-      move(x_prev[i % layout.width], outside[i]);
+      move(x_prev[i % layout.width], x_prevs[i]);
       continue;
     }
     if (n == 0) {
-      move(reinterpret_cast<float*>(parts.wkv)[i - 2 * layout.width], outside[i]);
+      const std::uint32_t at = i - 2 * layout.width;
+      move(reinterpret_cast<float*>(parts.wkv)[at], reinterpret_cast<float*>(wkv)[at]);
       continue;
     }
     const std::uint32_t of_heads = i - 2 * layout.width, head = of_heads / (n * n);
     const std::uint32_t value = of_heads / n % n, key = of_heads % n;
     const std::uint32_t in_head = n == head_size ? head_state_index<Stored>(value, key) : key * n + value;
-    move(reinterpret_cast<Stored*>(parts.wkv)[head * n * n + in_head], outside[i]);
+    move(reinterpret_cast<Stored*>(parts.wkv)[head * n * n + in_head], reinterpret_cast<Stored*>(wkv)[of_heads]);
   }
 }
 
 template <bool to_canonical>
-result<void> convert(stream_handle in, const slot_layout& layout, void* states, slot_id slot, float* canonical) {
-  const launch_shape shape{"convert_state", {blocks_a_layer, layout.layers}, {threads}, 0, in};
-  const auto bytes = static_cast<char*>(states);
-  return layout.type == element::f32
-             ? launch(shape, convert_kernel<float, to_canonical>, layout, bytes, slot, canonical)
-             : launch(shape, convert_kernel<half, to_canonical>, layout, bytes, slot, canonical);
+result<void> reorder(stream_handle in, const slot_layout& layout, void* states, slot_id slot, void* canonical) {
+  const launch_shape shape{"reorder_state", {blocks_a_layer, layout.layers}, {threads}, 0, in};
+  const auto inside = static_cast<char*>(states), outside = static_cast<char*>(canonical);
+  return layout.type == element::f32 ? launch(shape, reorder_kernel<float, to_canonical>, layout, inside, slot, outside)
+                                     : launch(shape, reorder_kernel<half, to_canonical>, layout, inside, slot, outside);
 }
 
 __global__ void __launch_bounds__(threads) copy_kernel(slot_layout layout, char* states, slot_id from, slot_id to) {
@@ -78,13 +80,13 @@ __global__ void __launch_bounds__(threads) copy_kernel(slot_layout layout, char*
 }  // namespace
 
 result<void> state_to_canonical(stream_handle in, const slot_layout& layout, const void* states, slot_id slot,
-                                float* canonical) {
-  return convert<true>(in, layout, const_cast<void*>(states), slot, canonical);
+                                void* canonical) {
+  return reorder<true>(in, layout, const_cast<void*>(states), slot, canonical);
 }
 
-result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const float* canonical, void* states,
+result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const void* canonical, void* states,
                                   slot_id slot) {
-  return convert<false>(in, layout, states, slot, const_cast<float*>(canonical));
+  return reorder<false>(in, layout, states, slot, const_cast<void*>(canonical));
 }
 
 result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from, slot_id to) {

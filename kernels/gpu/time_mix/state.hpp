@@ -22,9 +22,8 @@ struct slot_layout {
   }
   /// The distance between slots.
   [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * element_bytes(type); }
-  [[nodiscard]] constexpr std::size_t wkv_bytes() const {
-    return wkv_floats() * element_bytes(head_size == 0 ? element::f32 : type);
-  }
+  [[nodiscard]] constexpr std::size_t wkv_bytes() const { return wkv_floats() * element_bytes(wkv_type()); }
+  [[nodiscard]] constexpr element wkv_type() const { return head_size == 0 ? element::f32 : type; }
 
   /// The size of one slot, and of all.
   [[nodiscard]] constexpr std::size_t slot_bytes() const { return layers * (2 * x_prev_bytes() + wkv_bytes()); }
@@ -39,15 +38,16 @@ struct slot_layout {
     return ffn_x_prev(layer) + slots * x_prev_bytes();
   }
 
-  /// The canonical order of model/state_layout: slot by slot the same parts in fp32, heads as [value, key].
+  /// The canonical order of model/state_layout: one slot alone, layer by layer the same parts in the same types, heads
+  /// as [value, key]. So a state has slot_bytes() there too.
   [[nodiscard]] constexpr std::size_t canonical_layer_floats() const { return 2 * std::size_t{width} + wkv_floats(); }
-  [[nodiscard]] constexpr std::size_t canonical_floats() const { return layers * canonical_layer_floats(); }
+  [[nodiscard]] constexpr std::size_t canonical_layer_bytes() const { return 2 * x_prev_bytes() + wkv_bytes(); }
 };
 
-/// Convert between a slot of `states` and the canonical order; both are on the device.
+/// Copy between a slot of `states` and slot_bytes() in the canonical order, bit for bit; both are on the device.
 [[nodiscard]] result<void> state_to_canonical(stream_handle in, const slot_layout& layout, const void* states,
-                                              slot_id slot, float* canonical);
-[[nodiscard]] result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const float* canonical,
+                                              slot_id slot, void* canonical);
+[[nodiscard]] result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const void* canonical,
                                                 void* states, slot_id slot);
 /// Copies one slot to another.
 [[nodiscard]] result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from,

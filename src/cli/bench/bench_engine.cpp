@@ -249,7 +249,7 @@ result<void> bench_engine(const bench_engine_command& what) {
       tick_cost(model.info, (*engine)->info().weight_type, what.model.state_dtype),
       {}};
   if (const auto done = measure(batches, prefill, **engine, *machine, what, report); !done) return done;
-  auto states = bench_states(**engine, what.model.state_dtype == to_string(dtype::f16));
+  auto states = bench_states(**engine);
   if (!states) return states.error();
   report.states = std::move(*states);
   std::fputs(table_of(report).c_str(), stdout);

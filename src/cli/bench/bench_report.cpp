@@ -37,7 +37,8 @@ std::string percent(double share_or_unknown) {
 tick_cost::tick_cost(const model::model_info& info, const std::string& weight_type, const std::string& state_type)
     : table_(static_cast<double>(info.vocab) * info.embd), element_bytes_(bytes_of(weight_type)), embd_(info.embd) {
   layers_ = static_cast<double>(info.parameters) - 2 * table_;
-  bytes_of_state_ = static_cast<double>(info.state.floats()) * bytes_of(state_type);
+  bytes_of_state_ = static_cast<double>(
+      model::state_format(info.state, state_type == to_string(dtype::f16) ? dtype::f16 : dtype::f32).bytes());
 }
 
 double tick_cost::weight_bytes(const bench_case& of) const {
@@ -126,6 +127,9 @@ std::string table_of(const bench_report& r) {
                       static_cast<double>(r.states.bytes) * 1e-6, r.states.together, x.copy_bytes_per_s * 1e-9) +
             line("into slots  ", x.in_bytes_per_s, x.share_in, x.alone_in_s) +
             line("out of slots", x.out_bytes_per_s, x.share_out, x.alone_out_s);
+    if (r.states.parked > 0)
+      text += formatted("  %u sequences: parked in %.3f s, resumed in %.3f s\n", r.states.parked, r.states.park_s,
+                        r.states.resume_s);
   }
   return text;
 }
@@ -175,7 +179,9 @@ std::string json_of(const bench_report& r) {
     json.key("samples").value(r.states.samples.size()).key("copy_bytes_per_s").value(x.copy_bytes_per_s);
     json.key("in_bytes_per_s").value(x.in_bytes_per_s).key("out_bytes_per_s").value(x.out_bytes_per_s);
     json.key("share_in").value(x.share_in).key("share_out").value(x.share_out);
-    json.key("alone_in_s").value(x.alone_in_s).key("alone_out_s").value(x.alone_out_s).end_object();
+    json.key("alone_in_s").value(x.alone_in_s).key("alone_out_s").value(x.alone_out_s);
+    json.key("parked").value(r.states.parked).key("park_s").value(r.states.park_s);
+    json.key("resume_s").value(r.states.resume_s).end_object();
   }
   json.end_object();
   return text + '\n';

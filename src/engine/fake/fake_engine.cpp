@@ -25,11 +25,11 @@ class fake_backend final : public stage_backend {
 
   [[nodiscard]] result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                     const parked_sequence& in) override {
-    if (auto whole = inspect(slot, in.state); !whole) return whole;
+    if (auto whole = inspect(slot, in.state.view()); !whole) return whole;
     return stage_backend::unpark(slot, params, in);
   }
 
-  [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override {
+  [[nodiscard]] result<void> write_state(slot_id slot, const model::state_view& state) override {
     if (auto whole = inspect(slot, state); !whole) return whole;
     return stage_backend::write_state(slot, state);
   }
@@ -45,9 +45,9 @@ class fake_backend final : public stage_backend {
   }
 
  private:
-  static result<void> inspect(slot_id slot, std::span<const float> state) {
+  static result<void> inspect(slot_id slot, const model::state_view& state) {
     sha256_digest whole;
-    if (read_fake_state(state, whole)) return {};
+    if (read_fake_state(floats_of(state), whole)) return {};
     return error{error_kind::internal, "the state written to slot " + std::to_string(slot) + " is torn or mixed", {}};
   }
 
@@ -66,6 +66,7 @@ std::unique_ptr<engine> make_fake_engine(const fake_engine_options& options) {
   const stage_engine_options shape{.device = "fake",
                                    .model_identity = options.model_identity,
                                    .weight_type = "none",
+                                   .state = fake_state_layout(model),
                                    .layers = 1,
                                    .vocab = model.vocab,
                                    .max_tick_rows = options.max_tick_rows,

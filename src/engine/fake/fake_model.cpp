@@ -33,6 +33,11 @@ double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-
 
 }  // namespace
 
+model::state_layout fake_state_layout(const fake_model& model) {
+  check(model.state_floats % 2 == 0);
+  return {.layers = 1, .embd = static_cast<std::uint32_t>(model.state_floats / 2)};
+}
+
 sha256_digest fake_feed(const sha256_digest& state, token_id token) {
   std::array<std::uint8_t, 36> bytes;
   std::ranges::copy(state, bytes.begin());

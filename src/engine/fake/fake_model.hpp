@@ -6,6 +6,7 @@
 
 #include "base/ids.hpp"
 #include "base/sha256.hpp"
+#include "model/state_layout.hpp"
 #include "sampling/sampling_params.hpp"
 
 namespace skein::engine {
@@ -18,8 +19,11 @@ struct fake_model {
   token_id first_text_token = 32;  ///< likely tokens, by default the printable ones of a byte vocabulary
   token_id last_text_token = 126;
   double end_of_text_chance = 0;    ///< fraction of positions where the end of text is almost certain
-  std::size_t state_floats = 1024;  ///< size of a stored state; at least 32
+  std::size_t state_floats = 1024;  ///< of a stored state; even, at least 32
 };
+
+/// Two rows of floats.
+[[nodiscard]] model::state_layout fake_state_layout(const fake_model& model);
 
 /// The state before the first token.
 inline constexpr sha256_digest fake_initial_state{};

@@ -56,13 +56,14 @@ void check_groups(const tick_plan& plan, std::span<const kernels::gpu::row_outco
 
 }  // namespace
 
-gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std::uint32_t slots, std::uint32_t vocab,
-                         std::uint32_t max_tick_rows)
+gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, const engine_info& info)
     : runner_(std::move(runner)),
-      vocab_(vocab),
-      kept_(slots),
+      vocab_(info.vocab),
+      state_(info.state),
+      kept_(info.slots),
       fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
-  rows_.reserve(max_tick_rows);
+  check(runner_->sizes().state_bytes == state_.bytes(), "a runner with states of another format");
+  rows_.reserve(info.max_tick_rows);
 }
 
 // The device keeps its first error: the next call that returns a result reports it.
@@ -104,16 +105,15 @@ void gpu_backend::clear(slot_id slot) {
   std::ranges::fill(kept, 0.0f);
 }
 
-result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depart(slot, &out, {}); }
+result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depart(slot, &out, out.state); }
 
-result<void> gpu_backend::read_state(slot_id slot, std::span<float> state) { return depart(slot, nullptr, state); }
+result<void> gpu_backend::read_state(slot_id slot, model::state_value& out) { return depart(slot, nullptr, out); }
 
 // The sampler's part is small and is sent at once.
 result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
-  if (auto r = see_off_to(&in, nullptr); !r) return r;
-  check(in.state.size() == runner_->sizes().state_floats, "a parked state of the wrong size");
+  if (auto r = see_off_to(&in.state, nullptr); !r) return r;
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
@@ -125,13 +125,13 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
   record.frozen = in.frozen;
   fill_penalties(to->position, in.sampler.penalties);
   if (auto r = runner_->restore(*stage, slot, start_of(params)); !r) return r;
-  return arrive(slot, in.state, *stage, *to);
+  return arrive(slot, in.state.view(), *stage, *to);
 }
 
-result<void> gpu_backend::write_state(slot_id slot, std::span<const float> state) {
+result<void> gpu_backend::write_state(slot_id slot, const model::state_view& state) {
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
-  if (auto r = see_off_to(nullptr, state.data()); !r) return r;
+  if (auto r = see_off_to(nullptr, state.bytes.data()); !r) return r;
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
@@ -242,20 +242,22 @@ void gpu_backend::drop_logits(slot_id slot) {
   kept_[slot].dropped_after = launched_;
 }
 
-result<void> gpu_backend::depart(slot_id slot, parked_sequence* parked, std::span<float> state) {
+result<void> gpu_backend::depart(slot_id slot, parked_sequence* parked, model::state_value& state) {
   check(!parked || !kept_[slot].awaited, "a slot parked between its logits and the draw");
   if (auto r = bring_in(slot); !r) return r;
-  const float* const memory = parked ? parked->state.data() : state.data();
-  if (auto r = see_off_to(parked, memory); !r) return r;  // copies into the same memory run one after the other
+  const std::byte* const memory = state.bytes.data();
+  if (auto r = see_off_to(&state, memory); !r) return r;  // copies into the same memory run one after the other
   const auto stage = free_stage();
   if (!stage) return stage.error();
-  departures_.push_back({*stage, parked, state, memory});
+  departures_.push_back({*stage, parked, &state, memory});
   return runner_->begin_read(slot, *stage);
 }
 
-result<void> gpu_backend::arrive(slot_id slot, std::span<const float> state, std::uint32_t stage,
+result<void> gpu_backend::arrive(slot_id slot, const model::state_view& state, std::uint32_t stage,
                                  const kernels::gpu::staged_state& to) {
-  arrivals_.push_back({stage, slot, fetcher_.copy(state, to.state)});
+  check(state.format.layout == state_.layout, "a state of another layout");
+  check(state.bytes.size() == state.format.bytes(), "a state of the wrong size");
+  arrivals_.push_back({stage, slot, fetcher_.copy(state, state_, to.state)});
   return {};
 }
 
@@ -295,18 +297,16 @@ result<void> gpu_backend::hand_over() {
   const auto from = runner_->end_read(next.stage);
   if (!from) return from.error();
   ++handed_over_;
-  if (!next.parked) {
-    next.copy = mover_.copy(from->state, next.state);
-    return {};
+  if (next.parked) {
+    const kernels::gpu::sampler_position& position = from->position;
+    next.parked->last_token = position.record->last_token;
+    next.parked->frozen = position.record->frozen != 0;
+    next.parked->sampler.generated = position.record->generated;
+    next.parked->sampler.penalties.resize(position.record->penalty_count);
+    for (std::uint32_t i = 0; i < position.record->penalty_count; ++i)
+      next.parked->sampler.penalties[i] = {position.tokens[i], position.penalties[i]};
   }
-  const kernels::gpu::sampler_position& position = from->position;
-  next.parked->last_token = position.record->last_token;
-  next.parked->frozen = position.record->frozen != 0;
-  next.parked->sampler.generated = position.record->generated;
-  next.parked->sampler.penalties.resize(position.record->penalty_count);
-  for (std::uint32_t i = 0; i < position.record->penalty_count; ++i)
-    next.parked->sampler.penalties[i] = {position.tokens[i], position.penalties[i]};
-  next.copy = mover_.copy(from->state, next.parked->state);
+  next.copy = mover_.copy({state_, from->state}, *next.state);
   return {};
 }
 
@@ -322,10 +322,8 @@ result<void> gpu_backend::see_off(std::size_t count) {
 }
 
 // Waits for departures into this memory and those before them, not for later ones.
-result<void> gpu_backend::see_off_to(const parked_sequence* parked, const float* memory) {
-  const auto comes_there = [&](const departure& d) {
-    return (parked && d.parked == parked) || (memory && d.memory == memory);
-  };
+result<void> gpu_backend::see_off_to(const model::state_value* state, const std::byte* memory) {
+  const auto comes_there = [&](const departure& d) { return d.state == state || (memory && d.memory == memory); };
   const auto last = std::find_if(departures_.rbegin(), departures_.rend(), comes_there);
   return see_off(static_cast<std::size_t>(departures_.rend() - last));
 }

@@ -17,8 +17,7 @@ namespace skein::engine {
 /// two copies. A state copied in takes the same path back; commands that name its slot wait for it.
 class gpu_backend final : public backend {
  public:
-  gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std::uint32_t slots, std::uint32_t vocab,
-              std::uint32_t max_tick_rows);
+  gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, const engine_info& info);
 
   void start(slot_id slot, const sampling::sampling_params& params) override;
   void restart_sampler(slot_id slot, const sampling::sampling_params& params) override;
@@ -27,8 +26,8 @@ class gpu_backend final : public backend {
   [[nodiscard]] result<void> park(slot_id slot, parked_sequence& out) override;
   [[nodiscard]] result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                     const parked_sequence& in) override;
-  [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override;
-  [[nodiscard]] result<void> read_state(slot_id slot, std::span<float> state) override;
+  [[nodiscard]] result<void> write_state(slot_id slot, const model::state_view& state) override;
+  [[nodiscard]] result<void> read_state(slot_id slot, model::state_value& out) override;
   [[nodiscard]] result<states_on_way> move_states() override;
   [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override;
   [[nodiscard]] bool ready() override;
@@ -40,10 +39,10 @@ class gpu_backend final : public backend {
   // A state being copied out: in the staging buffer on the device, then in its pinned memory, then with the mover.
   struct departure {
     std::uint32_t stage;
-    parked_sequence* parked;  // either this or `state`
-    std::span<float> state;
-    const float* memory;     // the target, if it is already allocated
-    std::uint64_t copy = 0;  // its number in the mover, once handed over
+    parked_sequence* parked;  // null: only the state
+    model::state_value* state;
+    const std::byte* memory;  // the target, if it is already allocated
+    std::uint64_t copy = 0;   // its number in the mover, once handed over
   };
   // A state being copied in: with the fetcher, then in the stage's pinned memory, then on the device.
   struct arrival {
@@ -66,13 +65,13 @@ class gpu_backend final : public backend {
               row_result& out);
   void drop_logits(slot_id slot);
 
-  [[nodiscard]] result<void> depart(slot_id slot, parked_sequence* parked, std::span<float> state);
+  [[nodiscard]] result<void> depart(slot_id slot, parked_sequence* parked, model::state_value& state);
   /// Hands the next departing state to the mover; waits until it is in pinned memory.
   [[nodiscard]] result<void> hand_over();
   /// Waits until the first `count` departures are complete.
   [[nodiscard]] result<void> see_off(std::size_t count);
-  [[nodiscard]] result<void> see_off_to(const parked_sequence* parked, const float* memory);
-  [[nodiscard]] result<void> arrive(slot_id slot, std::span<const float> state, std::uint32_t stage,
+  [[nodiscard]] result<void> see_off_to(const model::state_value* state, const std::byte* memory);
+  [[nodiscard]] result<void> arrive(slot_id slot, const model::state_view& state, std::uint32_t stage,
                                     const kernels::gpu::staged_state& to);
   /// Puts the first arriving state into its slot; waits for it.
   [[nodiscard]] result<void> bring_in_first();
@@ -83,8 +82,9 @@ class gpu_backend final : public backend {
 
   const std::unique_ptr<kernels::gpu::tick_runner> runner_;
   const std::uint32_t vocab_;
-  std::vector<kept_logits> kept_;  // one per slot
-  std::uint64_t launched_ = 0;     // number of the newest tick
+  const model::state_format state_;  // of the runner
+  std::vector<kept_logits> kept_;    // one per slot
+  std::uint64_t launched_ = 0;       // number of the newest tick
   std::deque<departure> departures_;
   std::size_t handed_over_ = 0;  // the number of departures, from the first, that are with the mover
   std::deque<arrival> arrivals_;

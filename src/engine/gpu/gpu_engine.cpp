@@ -82,7 +82,7 @@ result<gpu_parts> parts_of(const kernels::gpu::plugin& plugin, const model::chec
                       .max_logit_rows = logit_rows_of_gpu,
                       .logit_bias_max = options.row_max.logit_bias_max,
                       .stop_ids_max = options.row_max.stop_ids_max,
-                      .state_stages = stages_for(options, info.state.bytes())};
+                      .state_stages = stages_for(options, model::state_format(info.state, options.state_type).bytes())};
   parts.how.progress = options.progress;
   return parts;
 }
@@ -119,6 +119,7 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   about.slots = options.slots;
   about.max_tick_tokens = options.max_tick_tokens;
   about.max_tick_rows = options.max_tick_rows;
+  about.state = {info.state, options.state_type};
   return make_runner_engine(std::move(*runner), std::move(about));
 }
 
@@ -126,12 +127,11 @@ std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_ru
   const kernels::gpu::runner_sizes& sizes = runner->sizes();
   info.row_max = {.logit_bias_max = sizes.logit_bias_max, .stop_ids_max = sizes.stop_ids_max};
   info.top_logprobs_max = kernels::gpu::top_logprobs_most;
-  info.state_floats = sizes.state_floats;
   info.chunk_tokens = sizes.chunk_tokens;
   info.coming_max = std::max(sizes.state_stages / 4, 1u);
   info.leaving_max = sizes.state_stages - info.coming_max;
   info.memory = sizes.memory;
-  auto work = std::make_unique<gpu_backend>(std::move(runner), info.slots, info.vocab, info.max_tick_rows);
+  auto work = std::make_unique<gpu_backend>(std::move(runner), info);
   return make_host_engine(std::move(info), std::move(work));
 }
 

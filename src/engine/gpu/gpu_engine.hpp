@@ -14,7 +14,7 @@ namespace skein::engine {
 struct gpu_engine_options {
   int device = 0;
   std::optional<dtype> matrix_type;  ///< f16, bf16 or f32; none: bf16 if the file and the GPU have bf16, else f16
-  dtype state_type = dtype::f32;     ///< of stored wkv states: f32 or f16
+  dtype state_type = dtype::f32;     ///< of states: f32 or f16
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
@@ -39,7 +39,8 @@ struct gpu_engine_options {
 [[nodiscard]] result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
                                                   const model::model_info& info, const gpu_engine_options& options);
 
-/// Wraps an existing runner in an engine; `info` has the fields that the runner does not know.
+/// Wraps an existing runner in an engine; `info` has the fields that the runner does not know, such as the format of
+/// its states.
 [[nodiscard]] std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner,
                                                          engine_info info);
 

@@ -35,6 +35,7 @@ result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
                    .engine = {.device = "cpu",
                               .model_identity = options.model_identity,
                               .weight_type = formats.name(),
+                              .state = info.state,
                               .layers = info.layers,
                               .vocab = info.vocab,
                               .max_tick_rows = options.max_tick_rows,

@@ -30,6 +30,7 @@ void report_sample(row_result& out, const sampling::sampler::sampled& sampled, s
 
 stage_backend::stage_backend(std::unique_ptr<kernels::stages> stages, const stage_engine_options& shape)
     : stages_(std::move(stages)),
+      state_(shape.state),
       layers_(shape.layers),
       vocab_(shape.vocab),
       max_logit_rows_(shape.limits.max_logit_rows),
@@ -58,27 +59,37 @@ void stage_backend::clear(slot_id slot) { start(slot, sampling::sampling_params{
 
 result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
   slots_[slot].save(out);
-  out.state.resize(stages_->state_floats());
-  stages_->read_state(slot, out.state);
-  return stages_->status();
+  return stage_backend::read_state(slot, out.state);
 }
 
 result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
-  check(in.state.size() == stages_->state_floats(), "a parked state of the wrong size");
   slots_[slot].restore(params, in);
-  stages_->write_state(slot, in.state);
+  write_into(slot, in.state.view());
   return {};
 }
 
-result<void> stage_backend::write_state(slot_id slot, std::span<const float> state) {
+result<void> stage_backend::write_state(slot_id slot, const model::state_view& state) {
   slots_[slot].drop_logits();
-  stages_->write_state(slot, state);
+  write_into(slot, state);
   return {};
 }
 
-result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
-  stages_->read_state(slot, state);
+result<void> stage_backend::read_state(slot_id slot, model::state_value& out) {
+  out.format = state_;
+  out.bytes.resize(state_.bytes());
+  stages_->read_state(slot, model::floats_in(out));
   return stages_->status();
+}
+
+void stage_backend::write_into(slot_id slot, const model::state_view& state) {
+  if (state.format == state_) {
+    check(state.bytes.size() == state_.bytes(), "a state of the wrong size");
+    return stages_->write_state(slot, model::floats_in(state));
+  }
+  converted_.format = state_;
+  converted_.bytes.resize(state_.bytes());
+  model::copy_state(state, state_, converted_.bytes);
+  stages_->write_state(slot, model::floats_in(converted_.view()));
 }
 
 result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) { return run(plan, out.rows); }

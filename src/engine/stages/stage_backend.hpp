@@ -28,8 +28,8 @@ class stage_backend : public backend {
   [[nodiscard]] result<void> park(slot_id slot, parked_sequence& out) override;
   [[nodiscard]] result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                     const parked_sequence& in) override;
-  [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override;
-  [[nodiscard]] result<void> read_state(slot_id slot, std::span<float> state) override;
+  [[nodiscard]] result<void> write_state(slot_id slot, const model::state_view& state) override;
+  [[nodiscard]] result<void> read_state(slot_id slot, model::state_value& out) override;
   /// Computes the whole tick.
   [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override;
   [[nodiscard]] result<void> complete(const tick_plan&, tick_result&) override { return {}; }
@@ -52,7 +52,10 @@ class stage_backend : public backend {
   void sample_groups(const tick_plan& plan, std::vector<row_result>& results);
   [[nodiscard]] std::span<float> logits_row(std::size_t i) { return std::span(logits_).subspan(i * vocab_, vocab_); }
 
+  void write_into(slot_id slot, const model::state_view& state);
+
   const std::unique_ptr<kernels::stages> stages_;
+  const model::state_format state_;  // fp32
   const std::uint32_t layers_;
   const std::uint32_t vocab_;
   const std::uint32_t max_logit_rows_;
@@ -65,6 +68,7 @@ class stage_backend : public backend {
   std::vector<wanted_position> wanted_;
   std::vector<std::uint32_t> wanted_rows_;  // rows of the batch, parallel to wanted_
   std::vector<float> logits_;               // [max_logit_rows, vocab]
+  model::state_value converted_;            // a state that came in other types
 };
 
 }  // namespace skein::engine

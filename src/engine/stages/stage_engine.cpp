@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.hpp"
 #include "engine/host_engine.hpp"
 #include "engine/stages/sequence_slot.hpp"
 #include "engine/stages/stage_backend.hpp"
@@ -25,7 +26,8 @@ engine_info describe_stage_engine(const kernels::stages& stages, const stage_eng
   info.max_tick_tokens = limits.max_rows;
   info.max_tick_rows = options.max_tick_rows;
   info.row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};  // the samplers allocate them per row
-  info.state_floats = stages.state_floats();
+  check(stages.state_floats() == options.state.floats(), "stages with states of another layout");
+  info.state = options.state;
   info.memory = plan_stage_engine(stages.memory(), options);
   return info;
 }

@@ -12,6 +12,7 @@ struct stage_engine_options {
   std::string device = "cpu";
   std::string model_identity;
   std::string weight_type;
+  model::state_layout state;  ///< of the stages, whose states are fp32
   std::uint32_t layers = 0, vocab = 0;
   std::uint32_t max_tick_rows = 64;
   kernels::stage_limits limits;  ///< limits of the stages; max_rows is the token limit of a tick

@@ -40,9 +40,14 @@ enum class record_kind : char {
 inline constexpr std::uint32_t record_format = 1;
 /// The format of a database in which sessions share versions, which its first fork sets.
 inline constexpr std::uint32_t database_format_with_forks = 2;
-/// The format in which this program writes a kind of record; it reads earlier formats too.
+/// The newest format of a kind of record; this program reads earlier formats too.
 [[nodiscard]] constexpr std::uint32_t format_of(record_kind kind) {
-  return kind == record_kind::session || kind == record_kind::session_file ? 2 : record_format;  // 2: title, metadata
+  switch (kind) {
+    case record_kind::session:
+    case record_kind::session_file: return 2;  // 2: title, metadata
+    case record_kind::state: return 2;         // 2: a type for each array
+    default: return record_format;
+  }
 }
 
 /// XXH3-64.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "model/state_value.hpp"
 
 /// The parts of a session as values. Serialization: record_codec.
 namespace skein::storage {
@@ -45,8 +46,8 @@ struct state_key {
 /// The session version that a state belongs to: the lower half of its number.
 [[nodiscard]] inline version_id version_of(const state_key& key) { return static_cast<version_id>(key.number); }
 
-/// A state in the canonical order of model/state_layout; shared and immutable.
-using state_buffer = std::shared_ptr<const std::vector<float>>;
+/// A state, shared and immutable.
+using state_buffer = std::shared_ptr<const model::state_value>;
 
 struct message {
   std::string role, content;

@@ -29,7 +29,7 @@ error model_table::unknown(std::string_view what, std::string_view identity) con
 std::size_t model_table::state_bytes_max() const {
   const std::lock_guard lock(mutex_);
   std::size_t most = 0;
-  for (const auto& [name, model] : models_) most = std::max(most, model.layout.bytes());
+  for (const auto& [name, model] : models_) most = std::max(most, model.state.bytes());
   return most;
 }
 

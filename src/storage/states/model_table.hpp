@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "model/state_layout.hpp"
+#include "model/state_value.hpp"
 
 namespace skein::storage {
 
 /// The facts about a model that are needed to read and write its sessions and states.
 struct known_model {
-  model::state_layout layout;
-  std::uint32_t vocab = 0;  ///< vocabulary size; every token id is below it
+  model::state_format state;  ///< of the newest engine of this model; stored states are converted to it when loaded
+  std::uint32_t vocab = 0;    ///< vocabulary size; every token id is below it
 };
 
 /// The models loaded since the process started, by identity. States of other models are not touched. Entries are never

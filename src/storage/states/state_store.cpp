@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.hpp"
 #include "storage/database/quarantine.hpp"
 #include "storage/records/scratch.hpp"
 #include "storage/records/storage_keys.hpp"
@@ -11,29 +12,31 @@
 
 namespace skein::storage {
 
-state_store::state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models, state_type type)
+state_store::state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models,
+                         std::optional<dtype> type)
     : db_(std::move(db)), models_(std::move(models)), type_(type), scratch_(std::make_shared<scratch>()) {}
 
-state_store::state_store(std::shared_ptr<database> db, const model::state_layout& layout, std::string model_identity,
-                         state_type type)
-    : state_store(std::move(db), std::make_shared<const model_table>(std::move(model_identity), known_model{layout}),
+state_store::state_store(std::shared_ptr<database> db, const model::state_format& format, std::string model_identity,
+                         std::optional<dtype> type)
+    : state_store(std::move(db), std::make_shared<const model_table>(std::move(model_identity), known_model{format}),
                   type) {}
 
-result<void> state_store::encode(const state_label& label, std::span<const float> state, std::string& record) const {
+result<void> state_store::encode(const state_label& label, const model::state_view& state, std::string& record) const {
   const auto model = models_->find(label.model_identity);
   if (!model) return models_->unknown("the state", label.model_identity);
-  encode_state(label, model->layout, state, type_, record);
+  check(state.format.layout == model->state.layout);
+  encode_state(label, state, type_, record);
   return {};
 }
 
-result<void> state_store::put(const state_label& label, std::span<const float> state) {
+result<void> state_store::put(const state_label& label, const model::state_view& state) {
   const auto record = scratch_->lend();
   if (auto ok = encode(label, state, *record); !ok) return ok;
   return write_raw_state(db_->internals(), {label.key, 0, wall_time_ms(), true, {}, {}, {}}, *record);
 }
 
 result<void> state_store::put_prefix(const state_label& label, std::span<const token_id> tokens,
-                                     std::string_view initial_state, std::span<const float> state) {
+                                     std::string_view initial_state, const model::state_view& state) {
   const auto record = scratch_->lend();
   if (auto ok = encode(label, state, *record); !ok) return ok;
   return write_raw_state(
@@ -107,7 +110,7 @@ result<std::vector<state_store::stored_prefix>> state_store::list_prefixes() {
 std::size_t state_store::record_bytes(std::string_view model_identity) const {
   const auto model = models_->find(model_identity);
   if (!model) return 0;
-  return state_record_bytes({std::string(model_identity), default_tenant, {1, 1}, 0}, model->layout, type_);
+  return state_record_bytes({std::string(model_identity), default_tenant, {1, 1}, 0}, model->state, type_);
 }
 
 }  // namespace skein::storage

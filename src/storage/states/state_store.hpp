@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "model/state_layout.hpp"
+#include "model/state_value.hpp"
 #include "storage/database/database.hpp"
 #include "storage/records/records.hpp"
 #include "storage/states/model_table.hpp"
 
 namespace skein::storage {
-
-/// The type of the floats of a stored state. fp16 rounds to nearest and saturates to the largest finite value.
-enum class state_type : std::uint8_t { fp32, fp16 };
 
 /// Owner and model of a state; every record contains it, and reads check it.
 struct state_label {
@@ -24,18 +21,24 @@ struct state_label {
   std::uint64_t tokens = 0;  ///< number of tokens fed into the state
 };
 
-/// A state record as bytes: magic, format version, label, type, arrays by name, XXH3 of all before it. Errors of
-/// decode_state: damaged (which check failed, at which byte), conflict (another model's state; both named).
-[[nodiscard]] std::string encode_state(const state_label& label, const model::state_layout& layout,
-                                       std::span<const float> state, state_type type);
+/// A state record as bytes: magic, format version, label, types, arrays by name, XXH3 of all before it. Format 1 has
+/// one type for all arrays and is written wherever that suffices, so that older programs can read the record; format 2
+/// has a type for each array.
+///
+/// `type`: the elements' type in the record, f32 or f16 (see model::convert_elements). None: the state's own, bit for
+/// bit. States of version 4 are always stored in their own types.
+[[nodiscard]] std::string encode_state(const state_label& label, const model::state_view& state,
+                                       std::optional<dtype> type = {});
 struct decoded_state {
   state_label label;
-  std::vector<float> state;
+  model::state_value state;
 };
-[[nodiscard]] result<decoded_state> decode_state(std::string_view bytes, const model::state_layout& layout,
+/// The state of a record, converted to `format` if it was stored in other types. Errors: damaged (which check failed,
+/// at which byte), conflict (another model's state; both named).
+[[nodiscard]] result<decoded_state> decode_state(std::string_view bytes, const model::state_format& format,
                                                  std::string_view model_identity);
-/// The same for a record of any model in the table. Errors: conflict for other models (the record's model and the known
-/// ones named).
+/// The same for a record of any model in the table, in the format of the model. Errors: conflict for other models (the
+/// record's model and the known ones named).
 [[nodiscard]] result<decoded_state> decode_state(std::string_view bytes, const model_table& models);
 
 /// What the index contains about a state, without reading the state.
@@ -50,10 +53,11 @@ struct stored_state {
 /// while the persistence actor writes sessions. A damaged record is moved to `quarantine`, as in session_store.
 class state_store {
  public:
-  state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models, state_type type);
+  /// `type` as for encode_state.
+  state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models, std::optional<dtype> type);
   /// For one model.
-  state_store(std::shared_ptr<database> db, const model::state_layout& layout, std::string model_identity,
-              state_type type);
+  state_store(std::shared_ptr<database> db, const model::state_format& format, std::string model_identity,
+              std::optional<dtype> type);
 
   [[nodiscard]] const model_table& models() const { return *models_; }
 
@@ -61,7 +65,7 @@ class state_store {
   /// committed first, so that a crash cannot leave a state under a number that is given out again. Errors: conflict for
   /// a
   /// model that is not in the table. After an error the state may or may not be stored.
-  [[nodiscard]] result<void> put(const state_label& label, std::span<const float> state);
+  [[nodiscard]] result<void> put(const state_label& label, const model::state_view& state);
   /// nullopt if there is no such state.
   [[nodiscard]] result<std::optional<decoded_state>> get(const state_key& key);
   [[nodiscard]] result<void> remove(const state_key& key);
@@ -71,7 +75,7 @@ class state_store {
   [[nodiscard]] result<void> drop_incomplete();
   /// Stores a prefix's state with its tokens, so that the tree of prefixes can be rebuilt.
   [[nodiscard]] result<void> put_prefix(const state_label& label, std::span<const token_id> tokens,
-                                        std::string_view initial_state, std::span<const float> state);
+                                        std::string_view initial_state, const model::state_view& state);
   struct stored_prefix {
     state_key key;
     tenant_id tenant;
@@ -86,10 +90,11 @@ class state_store {
 
  private:
   std::shared_ptr<database> db_;
-  [[nodiscard]] result<void> encode(const state_label& label, std::span<const float> state, std::string& record) const;
+  [[nodiscard]] result<void> encode(const state_label& label, const model::state_view& state,
+                                    std::string& record) const;
 
   std::shared_ptr<const model_table> models_;
-  state_type type_;
+  std::optional<dtype> type_;
   std::shared_ptr<class scratch> scratch_;
 };
 

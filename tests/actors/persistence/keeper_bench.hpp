@@ -37,6 +37,7 @@ struct recorded_replies final : reply_sink {
 };
 
 inline constexpr std::size_t bench_floats = 32;
+inline constexpr model::state_layout bench_layout{.layers = 1, .embd = bench_floats / 2};
 
 /// The state after these tokens: what an engine would hold, so that a wrong state shows.
 inline state_buffer state_after(std::span<const token_id> tokens) {
@@ -44,7 +45,7 @@ inline state_buffer state_after(std::span<const token_id> tokens) {
   for (const token_id t : tokens) hash = (hash ^ static_cast<std::uint64_t>(t + 1)) * 0x100000001b3;
   std::vector<float> floats(bench_floats);
   for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>((hash >> (i % 57)) & 127);
-  return std::make_shared<const std::vector<float>>(std::move(floats));
+  return std::make_shared<const model::state_value>(model::state_of(bench_layout, floats));
 }
 
 /// The two keepers over a real database in a folder, with the test in the place of clock, worker, device and requests.
@@ -65,10 +66,10 @@ struct keeper_bench {
                                            .environment = on_disk ? environment.get() : nullptr});
     BOOST_REQUIRE_MESSAGE(opened, (opened ? "" : opened.error().message));
     db = std::move(*opened);
-    const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, vocab};
+    const storage::known_model known{bench_layout, vocab};
     const auto models = std::make_shared<storage::model_table>(model, known);
     if (!second_model.empty()) models->add(second_model, known);
-    states = std::make_shared<storage::state_store>(db, models, storage::state_type::fp32);
+    states = std::make_shared<storage::state_store>(db, models, dtype::f32);
     const keeper_ports ports{db,
                              states,
                              runner,

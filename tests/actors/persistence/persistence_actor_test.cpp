@@ -62,9 +62,9 @@ struct actor_bench {
   void start() {
     auto db = storage::database::open({.directory = folder.path() / "db"});
     BOOST_REQUIRE_MESSAGE(db, (db ? "" : db.error().message));
-    const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, 1000};
+    const storage::known_model known{bench_layout, 1000};
     auto states = std::make_shared<storage::state_store>(*db, std::make_shared<storage::model_table>("model-a", known),
-                                                         storage::state_type::fp32);
+                                                         dtype::f32);
     actor = std::make_unique<persistence_actor>(options, *db, states, replies, real_clock(), [] {
       return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();

@@ -449,9 +449,11 @@ BOOST_AUTO_TEST_CASE(a_damaged_state_costs_feeding_its_tokens) {
   b.end();
   {
     auto db = storage::database::open({.directory = b.folder.path() / "db"});
-    storage::state_store store(*db, {.layers = 2, .embd = 4}, "model-a", storage::state_type::fp32);
+    const model::state_layout other{.layers = 2, .embd = 4};
+    storage::state_store store(*db, other, "model-a", dtype::f32);
     const auto key = store.list()->at(0).key;
-    BOOST_REQUIRE(store.put({"model-a", default_tenant, key, 2}, std::vector<float>(16)));  // of another shape
+    BOOST_REQUIRE(store.put({"model-a", default_tenant, key, 2},
+                            model::state_of(other, std::vector<float>(16))));  // of another shape
   }
   b.open();
   const auto o = b.opened("s");

@@ -16,10 +16,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr model::state_layout layout{.layers = 1, .embd = 8};
 constexpr std::size_t floats = 16, state_bytes = floats * sizeof(float);
 
 state_buffer content_of(const state_key& key) {
-  return std::make_shared<const std::vector<float>>(floats, static_cast<float>(key.owner * 1000 + key.number));
+  return std::make_shared<const model::state_value>(
+      model::state_of(layout, std::vector<float>(floats, static_cast<float>(key.owner * 1000 + key.number))));
 }
 
 tier_limits small_limits() {

@@ -35,7 +35,7 @@ struct carrier_bench {
 
   persistence::mailbox inbox{1, 1};
   supervisor::state_carrier carrier{inbox};
-  const device::state_buffer state = std::make_shared<const std::vector<float>>(3);
+  const device::state_buffer state = std::make_shared<const model::state_value>();
 };
 
 using words = std::vector<std::string>;

@@ -421,11 +421,11 @@ BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
     constexpr std::uint32_t head_sizes[] = {64, 64, 16, 32, 192};
     const slot_layout layout{1 + random.below(3), 2 + random.below(3), 192 * (1 + random.below(3)), type,
                              head_sizes[random.below(5)]};
-    const values canonical = rounded(random_values(random, layout.canonical_floats()), type);
-    const device_values from(canonical, element::f32), to(values(canonical.size()), element::f32);
+    const values canonical = rounded(random_values(random, layout.layers * layout.canonical_layer_floats()), type);
+    const device_values from(canonical, type), to(values(canonical.size()), type);
     const device_values states(values(layout.bytes() / sizeof(float), 7.0f), element::f32);
     const slot_id slot = random.below(layout.slots), other = (slot + 1) % layout.slots;
-    require(state_from_canonical(in, layout, from.floats(), states.data(), slot));
+    require(state_from_canonical(in, layout, from.data(), states.data(), slot));
     const auto changed = [&] {
       const values all = states.read(in);
       return std::ranges::count_if(all, [](float value) { return value != 7; }) * sizeof(float);
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
     require(copy_state(in, layout, states.data(), slot, other));
     BOOST_TEST(changed() == 2 * layout.slot_bytes());
     for (const slot_id of : {slot, other}) {
-      require(state_to_canonical(in, layout, states.data(), of, to.floats()));
+      require(state_to_canonical(in, layout, states.data(), of, to.data()));
       BOOST_TEST(same_bits(to.read(in), canonical));
     }
   });

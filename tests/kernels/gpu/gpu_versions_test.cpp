@@ -154,6 +154,9 @@ BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
     if (of == version::v4) {
       BOOST_TEST(fresh.back() == kernels::wkv4_empty_exponent);
     }
+    const model::state_format narrow(layout_of(model.dims()), dtype::f16);
+    BOOST_TEST(same_bits(state_of(*make_gpu(model.weights(), element::f32, element::f16), 1),
+                         floats_of(model::state_of(narrow, fresh))));
   });
 }
 
@@ -173,7 +176,7 @@ BOOST_AUTO_TEST_CASE(memory_is_planned_exactly) {
         BOOST_TEST(planned.weight_bytes == made->weight_bytes());
         BOOST_TEST(planned.activation_bytes == made->activation_bytes());
         BOOST_TEST(planned.slot_bytes == made->slot_bytes());
-        BOOST_TEST(kernels::gpu::planned_state_floats(model.dims()) == made->state_floats());
+        BOOST_TEST(made->slot_bytes() == model::state_format(layout_of(model.dims()), dtype::f16).bytes());
       }
   });
 }

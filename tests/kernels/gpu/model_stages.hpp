@@ -4,7 +4,9 @@
 
 #include "kernels/gpu/model/gpu_model.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
+#include "model/state_value.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
+#include "tests/kernels/gpu/element_values.hpp"
 
 namespace skein::test {
 
@@ -17,8 +19,10 @@ class model_stages final : public kernels::stages {
                const kernels::gpu::library_opener& open_library = kernels::gpu::open_matmul_library)
       : upload_(room.rows, std::min(room.slots, room.rows), room.logit_rows),
         model_(kernels::gpu::make_model(weights, options, room, stream_, open_library)),
-        canonical_(model_->state_floats()),
-        pinned_(std::max(model_->state_floats(), std::size_t{room.logit_rows} * dims_of(weights).vocab)) {
+        format_(layout_of(dims_of(weights)), stored_as(options.state_type)),
+        canonical_(format_.bytes()),
+        pinned_(std::max(format_.bytes(), room.logit_rows * dims_of(weights).vocab * sizeof(float))) {
+    BOOST_REQUIRE_EQUAL(model_->slot_bytes(), format_.bytes());
     kernels::gpu::require(stream_.synchronize());
   }
   ~model_stages() override { ignore(stream_.synchronize(), "the memory that kernels still use goes next"); }
@@ -39,19 +43,21 @@ class model_stages final : public kernels::stages {
     if (wanted.empty()) return;
     note(upload_.send_wanted(wanted, stream_));
     note(model_->queue_head(upload_.on_device(), stream_));
-    copy_out(model_->logits(), logits);
+    copy_out(model_->logits(), std::as_writable_bytes(logits));
   }
 
-  std::size_t state_floats() const override { return model_->state_floats(); }
+  std::size_t state_floats() const override { return format_.floats(); }
   void clear_state(slot_id slot) override { note(model_->queue_clear(slot, stream_)); }
   void copy_state(slot_id from, slot_id to) override { note(model_->queue_copy(from, to, stream_)); }
   void read_state(slot_id slot, std::span<float> out) const override {
+    model::state_value state{format_, std::vector<std::byte>(format_.bytes())};
     note(model_->queue_read(slot, canonical_.data(), stream_));
-    copy_out(canonical_.data(), out);
+    copy_out(canonical_.data(), state.bytes);
+    model::copy_state(state.view(), format_.layout, std::as_writable_bytes(out));
   }
   void write_state(slot_id slot, std::span<const float> in) override {
-    std::ranges::copy(in, pinned_.data());
-    note(kernels::gpu::copy_to_device(canonical_.data(), pinned_.data(), in.size_bytes(), stream_));
+    std::ranges::copy(model::state_of(format_, in).bytes, pinned_.data());
+    note(kernels::gpu::copy_to_device(canonical_.data(), pinned_.data(), format_.bytes(), stream_));
     note(model_->queue_write(slot, canonical_.data(), stream_));
     note(stream_.synchronize());
   }
@@ -74,8 +80,8 @@ class model_stages final : public kernels::stages {
   void note(const result<void>& done) const {
     if (!done && trouble_) trouble_ = done;
   }
-  void copy_out(const float* from, std::span<float> to) const {
-    note(kernels::gpu::copy_to_host(pinned_.data(), from, to.size_bytes(), stream_));
+  void copy_out(const void* from, std::span<std::byte> to) const {
+    note(kernels::gpu::copy_to_host(pinned_.data(), from, to.size(), stream_));
     note(stream_.synchronize());
     std::copy_n(pinned_.data(), to.size(), to.data());
   }
@@ -84,8 +90,9 @@ class model_stages final : public kernels::stages {
   kernels::gpu::stream stream_;
   kernels::gpu::batch_upload upload_;
   std::unique_ptr<kernels::gpu::gpu_model> model_;
-  kernels::gpu::device_buffer<float> canonical_;
-  kernels::gpu::pinned_buffer<float> pinned_;
+  const model::state_format format_;
+  kernels::gpu::device_buffer<std::byte> canonical_;
+  kernels::gpu::pinned_buffer<std::byte> pinned_;
 };
 
 }  // namespace skein::test

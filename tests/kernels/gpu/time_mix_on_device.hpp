@@ -23,8 +23,8 @@ class time_mix_on_device {
       std::vector<float> canonical(2 * width_, 0.0f);
       const auto state = std::span(given.states).subspan(s * state_floats, state_floats);
       canonical.insert(canonical.end(), state.begin(), state.end());
-      const device_values on_device(canonical, element::f32);
-      require(kernels::gpu::state_from_canonical(in, layout_, on_device.floats(), memory_.data(), s));
+      const device_values on_device(canonical, state_type);
+      require(kernels::gpu::state_from_canonical(in, layout_, on_device.data(), memory_.data(), s));
       std::ranges::copy(state_of(s, in), state.begin());
     }
 
@@ -65,8 +65,8 @@ class time_mix_on_device {
   [[nodiscard]] std::vector<float> v_first(const kernels::gpu::stream& in) const { return v_first_.read(in); }
   /// [head, value, key]
   [[nodiscard]] std::vector<float> state_of(slot_id s, const kernels::gpu::stream& in) const {
-    const device_values canonical(std::vector<float>(layout_.canonical_floats()), element::f32);
-    require(kernels::gpu::state_to_canonical(in, layout_, memory_.data(), s, canonical.floats()));
+    const device_values canonical(std::vector<float>(layout_.canonical_layer_floats()), layout_.type);
+    require(kernels::gpu::state_to_canonical(in, layout_, memory_.data(), s, canonical.data()));
     const auto all = canonical.read(in);
     return {all.begin() + 2 * width_, all.end()};
   }
