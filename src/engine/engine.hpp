@@ -33,6 +33,7 @@ struct engine_info {
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< limit on sampling_params::top_logprobs and
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
+  bool constrains = false;                                      ///< rows may have sampling_params::rule
   std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
   memory_plan memory;            ///< allocated at the start and held to the end
 };
@@ -81,7 +82,11 @@ struct tick_plan {
   }
 };
 
-enum class stop_cause : std::uint8_t { none, stop_id, budget };
+enum class stop_cause : std::uint8_t {
+  none,
+  stop_id,  ///< a stop id, or the last token of a text that completes the row's constraint
+  budget,   ///< also if the row's constraint allowed no token
+};
 
 struct row_result {
   slot_id slot = 0;

@@ -157,7 +157,7 @@ test('errors have the classes that the client knows', options, async () => {
     return true;
   });
   await assert.rejects(client.chat.completions.create({ ...greedy, tools: [{ type: 'function', function: { name: 'f' } }] }), OpenAI.BadRequestError);
-  await assert.rejects(client.chat.completions.create({ ...greedy, response_format: { type: 'json_object' } }), OpenAI.BadRequestError);
+  await assert.rejects(client.chat.completions.create({ ...greedy, response_format: { type: 'xml' } }), OpenAI.BadRequestError);
   await assert.rejects(client.chat.completions.create({ ...greedy, model: 'nobody' }), (e) => {
     assert.ok(e instanceof OpenAI.NotFoundError);
     assert.equal(e.code, 'model_not_found');

@@ -55,8 +55,8 @@ SUBFOLDERS = {
         "base": "",
         "access": "base",
         "tokenizer": "base",
-        "grammar": "base tokenizer",
         "sampling": "base",
+        "grammar": "base tokenizer sampling",
         "model": "base",
         "engine": "base sampling model",
         "storage": "base model",
@@ -102,7 +102,7 @@ SUBFOLDERS = {
         "chat": "json responses requests",
         "dialects": "json responses requests chat",
         "server": "json requests chat",
-        "responses_api": "responses requests chat dialects",
+        "responses_api": "json responses requests chat dialects",
     },
     "src/cli": {
         "help": "",

@@ -25,6 +25,7 @@ engine_info describe_stage_engine(const kernels::stages& stages, const stage_eng
   info.max_tick_tokens = limits.max_rows;
   info.max_tick_rows = options.max_tick_rows;
   info.row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};  // the samplers allocate them per row
+  info.constrains = true;
   info.state_floats = stages.state_floats();
   info.memory = plan_stage_engine(stages.memory(), options);
   return info;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "protocol/json/json_copy.hpp"
 #include "protocol/responses/answer_parts.hpp"
 #include "protocol/responses_api/response_id.hpp"
 
@@ -23,6 +24,9 @@ void write_facts(json_writer& out, const response_facts& f) {
   write_or_null(out, f.effort);
   out.key("summary").null().end_object();
   out.key("store").value(f.store);
+  out.key("text").begin_object().key("format");
+  f.text_format.empty() ? out.begin_object().key("type").value("text").end_object() : out.json(f.text_format);
+  out.end_object();
   out.key("temperature").value(f.temperature).key("top_p").value(f.top_p);
   write_or_null(out.key("user"), f.user);
 }
@@ -105,6 +109,11 @@ void read_facts(const object_reader& body, response_facts& out) {
   out.previous_response_id = body.text("previous_response_id").value_or("");
   if (const auto reasoning = body.object("reasoning")) out.effort = reasoning->text("effort").value_or("");
   out.user = body.text("user").value_or("");
+  if (const auto text = body.object("text"))
+    if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text") {
+      json_writer to(out.text_format);
+      copy_json(to, *text->value("format"));
+    }
   out.store = body.boolean("store").value_or(true);
   out.background = body.boolean("background").value_or(false);
 }
@@ -162,7 +171,6 @@ void write_response(json_writer& out, const response_facts& f, const response_te
   if (speaks) write_message_item(out, f.id, text.content, outcome.status);
   out.end_array();
   out.key("parallel_tool_calls").value(true).key("tool_choice").value("auto").key("tools").begin_array().end_array();
-  out.key("text").begin_object().key("format").begin_object().key("type").value("text").end_object().end_object();
   out.key("truncation").value("disabled");
   out.key("usage");
   usage ? write_response_usage(out, *usage) : void(out.null());

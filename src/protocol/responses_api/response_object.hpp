@@ -20,6 +20,7 @@ struct response_facts {
   std::optional<std::string> instructions;
   metadata_fields metadata;
   std::string previous_response_id, conversation, effort, user;  ///< empty: not given
+  std::string text_format;                                       ///< JSON; empty: text
   std::optional<std::int64_t> max_output_tokens;
   bool store = true;
   bool background = false;

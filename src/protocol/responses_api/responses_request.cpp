@@ -39,9 +39,6 @@ void read_items(json_value list, const object_reader& body, std::vector<chat_mes
 /// ignored.
 void refuse_what_is_not_done(const object_reader& body) {
   refuse_tool_use(body);
-  if (const auto text = body.object("text"))
-    if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text")
-      text->refuse_unsupported("format");
   if (body.integer("top_logprobs", 0, 20).value_or(0) > 0) body.refuse_unsupported("top_logprobs");
   if (const auto include = body.array("include"))
     for (const auto what : include->elements())
@@ -176,6 +173,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
   else
     body.refuse("input", "must be a string or a list of items");
   if (out.messages.size() == before) body.refuse("input", "must have at least one message");
+  read_text_format(body, out);
   out.style.no_think_opening = by.preset.no_think_opening;
 }
 
@@ -273,6 +271,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
+    read_text_format(response, r);
     r.stream = true;
     r.model = k.facts.model;
     session_fields session;
