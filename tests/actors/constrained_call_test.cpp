@@ -120,4 +120,44 @@ BOOST_AUTO_TEST_CASE(a_complete_text_is_a_stop) {
   BOOST_TEST(b.has(R"("finish_reason":"stop")"));
 }
 
+BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"integer"}}}}}])";
+  for (const bool stream : {false, true}) {
+    bench b;
+    b.send(chat + tools + (stream ? R"(,"stream":true})" : "}"));
+    b.pool.run_one();
+    b.read_mailbox();
+    const auto& row = b.submitted.at(0).rows.at(0);
+    BOOST_TEST(next_of(row, ">So").size() > 200u);                        // free text
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"") == "\\a");     // a call has begun
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"add\"}") == "");  // never without arguments
+    b.admit();
+    b.say(">So: <tool_ca");
+    if (stream) BOOST_TEST(b.streamed("content") == "So: ");
+    b.say("ll>{\"name\":\"add\",\"arguments\":{\"a\":1}}");
+    b.finish(device::finish_cause::stop_id);
+    BOOST_TEST(b.has(R"("name":"add")"));
+    BOOST_TEST(b.has(R"("arguments":"{\"a\":1}")"));
+    BOOST_TEST(b.has(R"("finish_reason":"tool_calls")"));
+    BOOST_TEST(!b.has("tool_ca\""));
+    if (!stream) BOOST_TEST(b.has(R"("content":"So: ")"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_without_rules_recognises_calls) {
+  bench b;
+  b.model->served.constrains = false;
+  const std::string tools = R"(,"tools":[{"type":"function","function":{"name":"add"}}])";
+  b.send(chat + tools + "}");
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(!b.submitted[0].rows[0].rule);
+  b.send(chat + tools + R"(,"tool_choice":"required"})");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"tools")"));
+  b.send(chat + R"(,"regex":"a"})");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"regex")"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

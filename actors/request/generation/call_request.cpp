@@ -44,7 +44,8 @@ void call_request::take(protocol::generation_request request, std::optional<paus
 
 bool call_request::takes_long(const loaded_model& model, const service_context& context) const {
   if (text_bytes(*request_) > context.settings.inline_text_bytes_max) return true;
-  return request_->constraint && !context.grammars->has(*request_->constraint, *model.served.vocabulary);
+  return request_->constraint && model.served.constrains &&
+         !context.grammars->has(*request_->constraint, *model.served.vocabulary);
 }
 
 result<void> call_request::choose_beginning(const loaded_model& model, const service_context& context) {
@@ -117,6 +118,11 @@ std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr
     auto call = prepare(std::move(*taken), model->served, context->settings, gone);
     if (!call || !call->request.constraint) return call;
     const auto& wanted = *call->request.constraint;
+    if (!model->served.constrains) {
+      if (!wanted.marks.empty()) return call;  // calls are recognised, but not enforced
+      return error{error_kind::unsupported, wanted.field + " is not supported by the device of this model",
+                   wanted.field};
+    }
     auto compiled = context->grammars->get(wanted, model->served.vocabulary, context->settings.limits);
     if (!compiled) return compiled.error();
     auto rule = grammar::constrain(std::move(*compiled), wanted.field, wanted.answered);

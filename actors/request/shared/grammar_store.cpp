@@ -113,6 +113,11 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
   auto of = wanted.text.size() > limits.grammar_bytes_max
                 ? compiled_result(grammar::too_much("bytes", limits.grammar_bytes_max))
                 : compile_grammar(wanted, how);
+  if (!of && of.error().kind == error_kind::unsupported && !wanted.relaxed.empty()) {
+    protocol::text_constraint relaxed = wanted;
+    relaxed.text = wanted.relaxed;
+    of = compile_grammar(relaxed, how);
+  }
   if (!of) return in_terms_of(of.error(), wanted.field);
   auto made = grammar::answer_rule::make(std::move(*of), index_of(words), lead_of(wanted));
   if (!made) return in_terms_of(made.error(), wanted.field);

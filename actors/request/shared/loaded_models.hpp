@@ -34,6 +34,7 @@ struct served_model {
   std::uint32_t vocab = 0;                  ///< rows of the head; every token id is below it
   std::uint32_t prefill_chunk_tokens = 64;  ///< in a tick with decode rows
   std::uint32_t chunk_tokens = 0;           ///< engine_info::chunk_tokens
+  bool constrains = true;                   ///< engine_info::constrains
   /// Reads a state-tuning file for this model; null if the engine has none (the fake engine).
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
   std::function<result<card_memory>()> card_usage;  ///< queries the GPU, which may be slow; null on a CPU

@@ -265,7 +265,8 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   read_sampling(body, rules, by.limits, out.sampling);
   out.penalises_prompt = !rules.temperature_only && body.boolean("global_penalty").value_or(rules.penalises_prompt);
-  if (out.constraint) rules.turn_ends.clear();  // the text ends itself, and may contain them
+  if (out.constraint && out.constraint->marks.empty())
+    rules.turn_ends.clear();  // the text ends itself, and may contain them
   read_stops(body, rules.turn_ends, by.limits, out);
   if (by.as.read_more) by.as.read_more(body, by, out);
   read_beginning(body, by.limits, out);

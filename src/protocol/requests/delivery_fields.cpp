@@ -55,7 +55,6 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 }
 
 void refuse_unsupported_fields(const object_reader& body) {
-  refuse_tool_use(body);
   if (const auto modalities = body.array("modalities"))
     for (const auto modality : modalities->elements())
       if (modality.text() != "text") body.refuse_unsupported("modalities");
@@ -65,7 +64,9 @@ void refuse_unsupported_fields(const object_reader& body) {
 
 void refuse_tool_use(const object_reader& body) {
   refuse_tools(body, "tools", "tool_choice");
-  refuse_tools(body, "functions", "function_call");
+  refuse_functions(body);
 }
+
+void refuse_functions(const object_reader& body) { refuse_tools(body, "functions", "function_call"); }
 
 }  // namespace skein::protocol

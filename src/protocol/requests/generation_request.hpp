@@ -18,10 +18,11 @@ namespace skein::protocol {
 class answer_writer;
 
 struct chat_message {
-  std::string role;     ///< system, developer, user, assistant or tool
-  std::string content;  ///< text parts joined
-  std::string name;     ///< optional
-  bool raw = false;     ///< inserted into the prompt unchanged, without a role name or blank line
+  std::string role;           ///< system, developer, user, assistant or tool
+  std::string content;        ///< text parts joined
+  std::string name;           ///< optional
+  bool raw = false;           ///< inserted into the prompt unchanged, without a role name or blank line
+  bool answers_call = false;  ///< role tool: the result of a call
 };
 
 /// How an assistant turn is opened; see protocol/chat_template. english, short and long append an instruction to the
@@ -41,6 +42,7 @@ struct text_constraint {
   enum class kind : std::uint8_t { json_object, json_schema, regex, choices, gbnf } what = kind::json_object;
   std::string text;                      ///< schema, pattern or rules; of choices, a JSON array of strings
   std::string field;                     ///< of the request, for errors
+  std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
   answer_form after = answer_form::raw;  ///< how the prompt ends that the text follows
   std::vector<std::string> marks = {};   ///< not empty: free text, up to one of these
   std::vector<token_id> answered = {};   ///< tokens of the same answer that an earlier run sampled
@@ -132,6 +134,8 @@ struct generation_request {
   bool seed_given = false;                    ///< false: the request actor samples a seed
   bool foreign_stop_ids = false;              ///< stop ids may be of another vocabulary: ignore unknown ones
   std::optional<text_constraint> constraint;  ///< none: any text
+  std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call; null: none
+  bool calls_at_once = false;                                  ///< the answer begins with a call
   bool ignore_eos = false;
   bool shows_stop = false;        ///< include the stop string that ends the answer in its text
   std::vector<std::string> stop;  ///< all stop strings, including turn ends
