@@ -14,7 +14,7 @@ struct engine_limits {
   sampling::row_limits row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;
   std::uint32_t prompt_tokens_max = ~0u;
-  bool constrains = true;
+  bool constrains = true, rules_wait = false;
 };
 
 [[nodiscard]] engine_limits limits_of(const engine::engine_info& info);

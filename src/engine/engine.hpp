@@ -34,6 +34,8 @@ struct engine_info {
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
   bool constrains = false;                                      ///< rows may have sampling_params::rule
+  bool rules_wait = false;  ///< then a row with a rule samples only when its last token was collected, and not in a
+                            ///< group
   std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
   memory_plan memory;            ///< allocated at the start and held to the end
 };

@@ -65,10 +65,12 @@ bool climbs(const std::vector<token_id>& tokens, std::size_t from = 0) {
   return true;
 }
 
-std::vector<engine_under_test> lines() {
+std::vector<engine_under_test> lines(bool that_mix = false) {
   std::vector<engine_under_test> lines;
-  for (const auto& line : engines_under_test())
-    if (line.make({})->info().constrains) lines.push_back(line);
+  for (const auto& line : engines_under_test()) {
+    const auto info = line.make({})->info();
+    if (info.constrains && !(that_mix && info.rules_wait)) lines.push_back(line);
+  }
   return lines;
 }
 
@@ -135,7 +137,7 @@ BOOST_DATA_TEST_CASE(the_position_in_the_text_moves_with_the_sequence, data::mak
   BOOST_REQUIRE(e->finish().has_value());
 }
 
-BOOST_DATA_TEST_CASE(a_mixture_follows_the_rule_of_all_its_rows, data::make(lines())) {
+BOOST_DATA_TEST_CASE(a_mixture_follows_the_rule_of_all_its_rows, data::make(lines(true))) {
   const auto e = sample.make({});
   tick_plan plan;
   for (slot_id slot = 0; slot < 2; ++slot) {
@@ -155,6 +157,40 @@ BOOST_DATA_TEST_CASE(a_mixture_follows_the_rule_of_all_its_rows, data::make(line
   }
   BOOST_TEST(tokens.size() == 4u);
   BOOST_TEST(climbs(tokens));
+}
+
+BOOST_DATA_TEST_CASE(other_rows_run_ahead, data::make(lines())) {
+  const auto e = sample.make({});
+  const auto free_alone = generate_alone(*e, 0, prompt, seeded(3, 8), prompt.size());
+  const auto bound_alone = generate_alone(*e, 0, prompt, on_stairs(seeded(3, 5), 9), prompt.size());
+  e->start(0, seeded(3, 8));
+  e->start(1, on_stairs(seeded(3, 5), 9));
+  std::vector<std::vector<token_id>> tokens(2);
+  tick_plan both, free;
+  add_prefill(both, 0, prompt, true);
+  add_prefill(both, 1, prompt, true);
+  const auto collect = [&] {
+    const auto done = e->collect();
+    BOOST_REQUIRE(done.has_value());
+    for (const auto& row : (*done)->rows)
+      if (row.sampled) tokens[row.slot].push_back(row.token);
+  };
+  BOOST_REQUIRE(e->submit(both).has_value());
+  both.clear();
+  add_decode(both, 0);
+  add_decode(both, 1);
+  add_decode(free, 0);
+  for (int i = 0; i < 3; ++i) {  // the row with a rule rests in every other tick
+    BOOST_REQUIRE(e->submit(free).has_value());
+    collect();
+    BOOST_REQUIRE(e->submit(both).has_value());
+    collect();
+  }
+  collect();
+  BOOST_TEST(tokens[0] == std::vector(free_alone.tokens.begin(), free_alone.tokens.begin() + 7),
+             boost::test_tools::per_element());
+  BOOST_TEST(tokens[1] == std::vector(bound_alone.tokens.begin(), bound_alone.tokens.begin() + 4),
+             boost::test_tools::per_element());
 }
 
 BOOST_DATA_TEST_CASE(a_new_sequence_has_no_rule_of_the_one_before, data::make(lines())) {

@@ -61,6 +61,7 @@ gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std:
     : runner_(std::move(runner)),
       vocab_(vocab),
       kept_(slots),
+      rules_(slots, vocab, max_tick_rows),
       fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
   rows_.reserve(max_tick_rows);
 }
@@ -71,12 +72,14 @@ constexpr const char* trouble_is_told = "the next tick reports it";
 void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
   drop_logits(slot);
+  rules_.start(slot, params);
   ignore(runner_->start(slot, start_of(params)), trouble_is_told);
   ignore(give_prior(slot, params), trouble_is_told);
 }
 
 void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
+  rules_.start(slot, params);
   ignore(runner_->restart_sampler(slot, start_of(params)), trouble_is_told);
   ignore(give_prior(slot, params), trouble_is_told);
 }
@@ -95,6 +98,7 @@ result<void> gpu_backend::give_prior(slot_id slot, const sampling::sampling_para
 void gpu_backend::copy_state(slot_id from, slot_id to) {
   for (const slot_id slot : {from, to}) ignore(bring_in(slot), trouble_is_told);
   drop_logits(to);
+  rules_.copy(from, to);
   ignore(runner_->copy_slot(from, to), trouble_is_told);
 }
 
@@ -104,7 +108,10 @@ void gpu_backend::clear(slot_id slot) {
   std::ranges::fill(kept, 0.0f);
 }
 
-result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depart(slot, &out, {}); }
+result<void> gpu_backend::park(slot_id slot, parked_sequence& out) {
+  out.sampler.rule = rules_.park(slot);
+  return depart(slot, &out, {});
+}
 
 result<void> gpu_backend::read_state(slot_id slot, std::span<float> state) { return depart(slot, nullptr, state); }
 
@@ -113,6 +120,7 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
   if (auto r = see_off_to(&in, nullptr); !r) return r;
+  rules_.unpark(slot, params, in.sampler.rule);
   check(in.state.size() == runner_->sizes().state_floats, "a parked state of the wrong size");
   const auto stage = free_stage();
   if (!stage) return stage.error();
@@ -143,9 +151,13 @@ result<void> gpu_backend::launch(const tick_plan& plan, tick_result& out) {
   launched_ = out.tick;
   out.rows.resize(plan.rows.size());
   rows_.clear();
+  rules_.begin_tick(out.tick);
   for (const row& r : plan.rows)
     if (auto brought = bring_in(r.slot); !brought) return brought;
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) rows_.push_back(row_of(plan.rows[i], out.rows[i]));
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    rows_.push_back(row_of(plan.rows[i], out.rows[i]));
+    if (plan.rows[i].sample && !plan.rows[i].sync) rows_.back().allowed = rules_.mask(plan.rows[i]);
+  }
   return runner_->launch({rows_, plan.tokens});
 }
 
@@ -175,6 +187,7 @@ result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
   if (!done) return done.error();
   check_groups(plan, *done);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, (*done)[i], out.tick, out.rows[i]);
+  rules_.end_tick(out);
   return {};
 }
 
