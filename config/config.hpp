@@ -68,6 +68,9 @@ struct limit_settings {
   std::uint32_t logit_bias_max = 1024;
   std::uint32_t mixture_max = 8;
   std::uint32_t json_depth_max = 64;
+  std::uint64_t grammar_bytes_max = 256ull << 10;
+  std::uint64_t grammar_steps_max = 60'000'000;
+  std::uint32_t grammars_max = 32;
   std::uint64_t response_bytes_max = 32ull << 20;
 };
 

@@ -274,6 +274,14 @@ std::vector<key> make_keys() {
       setting<&config::limits, &l::mixture_max>("limits", "mixture_max", "States in one mixture.")
           .range(1, limits::mixture_max),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting depth of a JSON body."),
+      limit<&l::grammar_bytes_max>("grammar_bytes_max", 0, limits::grammar_bytes_max,
+                                   "Bytes of the schema, pattern or grammar that an answer must match; 0: none is "
+                                   "accepted."),
+      limit<&l::grammar_steps_max>("grammar_steps_max", 1000, limits::grammar_steps_max,
+                                   "Steps to compile one of these, about 10 ns each; a limit in steps refuses the same "
+                                   "schemas on every machine."),
+      limit<&l::grammars_max>("grammars_max", 0, limits::grammars_max,
+                              "Compiled schemas and grammars that are kept for later requests, up to some MB each."),
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
           "Bytes of a response that is not streamed; generated text ends there, other responses are refused."),

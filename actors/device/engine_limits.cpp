@@ -21,6 +21,9 @@ std::optional<error> beyond(const engine_limits& limits, const sampling::samplin
   if (auto no = too_many("logit_bias", row.logit_bias.size(), limits.row_max.logit_bias_max, bias_unit)) return no;
   if (auto no = too_many("stop_token_ids", row.stop_ids.size(), limits.row_max.stop_ids_max, stop_unit)) return no;
   if (auto no = too_many("top_logprobs", row.top_logprobs, limits.top_logprobs_max, "alternatives")) return no;
+  if (row.rule && !limits.constrains)
+    return error{error_kind::unsupported, row.rule->field() + " is not supported by the device of this model",
+                 row.rule->field()};
   if (row.prior && row.prior->size() > limits.vocab)
     return error{error_kind::internal, "penalties: more tokens than in the vocabulary", ""};
   return {};
@@ -29,7 +32,7 @@ std::optional<error> beyond(const engine_limits& limits, const sampling::samplin
 }  // namespace
 
 engine_limits limits_of(const engine::engine_info& info) {
-  return {info.vocab, info.row_max, info.top_logprobs_max, info.prompt_tokens_max};
+  return {info.vocab, info.row_max, info.top_logprobs_max, info.prompt_tokens_max, info.constrains, info.rules_wait};
 }
 
 std::optional<error> beyond(const engine_limits& limits, const submit& message) {
@@ -43,6 +46,10 @@ std::optional<error> beyond(const engine_limits& limits, const submit& message) 
   if (!knows(limits, message.prompt))
     return error{error_kind::invalid_argument, "prompt: a token is not in the model's vocabulary", "prompt"};
   if (auto no = too_many("top_logprobs", message.score_top, limits.top_logprobs_max, "alternatives")) return no;
+  if (limits.rules_wait && !message.mixture.empty() && message.rows.front().rule)
+    return error{error_kind::unsupported,
+                 message.rows.front().rule->field() + " is not supported for a mixture of states on this device",
+                 message.rows.front().rule->field()};
   for (const sampling::sampling_params& row : message.rows)
     if (auto no = beyond(limits, row)) return no;
   return {};

@@ -49,6 +49,11 @@ bool row_planner::rests(const sequence& s, const terms& now) const {
 
 // ---------------------------------------------------------------- decode
 
+/// Whether the row's mask depends on a token that is still on the device. Other rows do not wait for it.
+bool row_planner::awaits_token(const sequence& s) const {
+  return options_.limits.rules_wait && s.in_flight > 0 && s.owner->params(s).rule != nullptr;
+}
+
 /// Whether the next piece of a prompt needs room for a chunk, so that it does not wait until answers have ended.
 bool row_planner::awaits_chunk(const terms& now) const {
   if (options_.chunk_tokens == 0) return false;
@@ -65,7 +70,7 @@ void row_planner::plan_decode(const terms& now) {
   std::uint32_t i = 0;
   for (; i < count && plan_.rows.size() < ceiling; ++i) {
     sequence* s = slots[(decode_turn_ + i) % count];
-    if (!s || !s->can_decode() || rests(*s, now)) continue;
+    if (!s || !s->can_decode() || rests(*s, now) || awaits_token(*s)) continue;
     if (plan_.rows.size() + s->owner->slots_at_once() > ceiling) break;  // first in the next tick
     if (s->owner->mixes()) {
       plan_mixture(*s->owner);

@@ -67,6 +67,7 @@ class row_planner {
   [[nodiscard]] std::uint32_t plan_prefill_row(sequence& s, std::uint32_t budget);
   void plan_row(sequence& s, const engine::row& row, bool last_without_sample);
   [[nodiscard]] engine::prompt_piece next_piece(const sequence& s, std::uint32_t budget) const;
+  [[nodiscard]] bool awaits_token(const sequence& s) const;
   [[nodiscard]] bool awaits_chunk(const terms& now) const;
   [[nodiscard]] bool rests(const sequence& s, const terms& now) const;
 

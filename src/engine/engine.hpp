@@ -34,6 +34,9 @@ struct engine_info {
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< limit on sampling_params::top_logprobs and
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
+  bool constrains = false;                                      ///< rows may have sampling_params::rule
+  bool rules_wait = false;    ///< then a row with a rule samples only when its last token was collected, and not in a
+                              ///< group
   model::state_format state;  ///< of the states that park and read_state copy out, the types as in the slots
   memory_plan memory;         ///< allocated at the start and held to the end
 };
@@ -82,7 +85,11 @@ struct tick_plan {
   }
 };
 
-enum class stop_cause : std::uint8_t { none, stop_id, budget };
+enum class stop_cause : std::uint8_t {
+  none,
+  stop_id,  ///< a stop id, or the last token of a text that completes the row's constraint
+  budget,   ///< also if the row's constraint allowed no token
+};
 
 struct row_result {
   slot_id slot = 0;

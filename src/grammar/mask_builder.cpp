@@ -30,19 +30,20 @@ std::uint64_t mask_builder::key_of(const std::vector<thread>& threads) const {
 
 void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed) {
   std::ranges::fill(allowed, 0);
-  std::vector<thread> in_text, others;
+  in_text_.clear();
+  others_.clear();
   for (const auto& t : threads) {
     const bool between = (t.where == thread::at::string || t.where == thread::at::name) && t.escape == 0;
     std::uint64_t characters = 0;
     const auto free = between ? machine_.strings().freedom_of(t, characters) : string_machine::freedom::listed;
     if (free == string_machine::freedom::listed) {
-      others.push_back(t);
+      others_.push_back(t);
       continue;
     }
-    in_text.push_back(t);
+    in_text_.push_back(t);
     // With room for any token, the exact length makes no difference.
     if (t.where == thread::at::string && characters > longest_token)
-      in_text.back().c = std::min(t.c, machine_.of().strings[t.spec].least);
+      in_text_.back().c = std::min(t.c, machine_.of().strings[t.spec].least);
     if (free != string_machine::freedom::automaton) {
       add_mask(vocabulary_.plain_mask(characters), allowed);
     } else if (t.where == thread::at::string) {
@@ -55,13 +56,13 @@ void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint
     if (some.empty()) return;
     const auto key = mixed(key_of(some), reinterpret_cast<std::uintptr_t>(trie.data()));
     if (const auto known = grammar_.cached(key)) return add_mask(*known, allowed);
-    auto made = std::make_shared<std::vector<std::uint32_t>>(vocabulary_.words());
-    const auto visits = walk(trie, some, *made);
-    add_mask(*made, allowed);
-    if (visits >= visits_worth_caching) grammar_.cache(key, std::move(made));
+    made_.assign(vocabulary_.words(), 0);
+    const auto visits = walk(trie, some, made_);
+    add_mask(made_, allowed);
+    if (visits >= visits_worth_caching) grammar_.cache(key, std::make_shared<const std::vector<std::uint32_t>>(made_));
   };
-  run(vocabulary_.special(), in_text);
-  run(vocabulary_.all(), others);
+  run(vocabulary_.special(), in_text_);
+  run(vocabulary_.all(), others_);
 }
 
 void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::uint64_t characters,
@@ -92,32 +93,32 @@ void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::uint64
 
 std::size_t mask_builder::walk(std::span<const trie_node> trie, const std::vector<thread>& threads,
                                std::span<std::uint32_t> allowed) {
-  std::vector<thread> pool = threads;
-  std::vector<std::size_t> begin{0, threads.size()};  // of each depth in the pool; the last is the end
-  std::vector<frame_store::mark> marks{machine_.frames().now()};
+  pool_ = threads;
+  begin_.assign({0, threads.size()});
+  marks_.assign({machine_.frames().now()});
   std::size_t visits = 0;
   for (std::size_t i = 0; i < trie.size();) {
     const auto& node = trie[i];
     const std::size_t depth = node.depth;
-    if (begin.size() > depth + 2) {
-      begin.resize(depth + 2);
-      marks.resize(depth + 1);
-      pool.resize(begin.back());
+    if (begin_.size() > depth + 2) {
+      begin_.resize(depth + 2);
+      marks_.resize(depth + 1);
+      pool_.resize(begin_.back());
     }
-    machine_.frames().release(marks[depth]);
+    machine_.frames().release(marks_[depth]);
     ++visits;
-    const bool fits = machine_.step(pool, begin[depth], begin[depth + 1] - begin[depth], node.byte, pool);
-    if (!fits || pool.size() == begin[depth + 1]) {
-      pool.resize(begin[depth + 1]);
+    const bool fits = machine_.step(pool_, begin_[depth], begin_[depth + 1] - begin_[depth], node.byte, pool_);
+    if (!fits || pool_.size() == begin_[depth + 1]) {
+      pool_.resize(begin_[depth + 1]);
       i += node.below + 1;
       continue;
     }
-    begin.push_back(pool.size());
-    marks.push_back(machine_.frames().now());
+    begin_.push_back(pool_.size());
+    marks_.push_back(machine_.frames().now());
     if (node.token != no_token) allow(node.token, allowed);
     ++i;
   }
-  machine_.frames().release(marks.front());
+  machine_.frames().release(marks_.front());
   return visits;
 }
 

@@ -32,6 +32,12 @@ class mask_builder {
   machine& machine_;
   const grammar& grammar_;
   const vocabulary_index& vocabulary_;
+
+  // Of the current call; members, so that the next one does not allocate.
+  std::vector<thread> in_text_, others_, pool_;
+  std::vector<std::size_t> begin_;  // of each depth in the pool; the last is the end
+  std::vector<frame_store::mark> marks_;
+  std::vector<std::uint32_t> made_;
 };
 
 }  // namespace skein::grammar

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "grammar/mask_builder.hpp"
 
 namespace skein::grammar {
 namespace {
@@ -16,28 +15,42 @@ matcher::matcher(std::shared_ptr<const grammar> of, std::shared_ptr<const vocabu
     : grammar_(std::move(of)),
       vocabulary_(std::move(with)),
       machine_(grammar_->compiled()),
+      masks_(machine_, *grammar_, *vocabulary_),
       threads_(machine_.begin()) {}
 
 matcher::matcher(const matcher& other)
     : grammar_(other.grammar_),
       vocabulary_(other.vocabulary_),
       machine_(grammar_->compiled()),
+      masks_(machine_, *grammar_, *vocabulary_),
       threads_(other.threads_) {
   machine_.frames() = other.machine_.frames();
 }
 
+bool matcher::advance(std::string_view bytes) {
+  now_ = threads_;
+  for (const char byte : bytes) {
+    next_.clear();
+    if (!machine_.step(now_, 0, now_.size(), static_cast<unsigned char>(byte), next_) || next_.empty()) return false;
+    now_.swap(next_);
+  }
+  return true;
+}
+
+bool matcher::would_accept(std::string_view bytes) {
+  const auto before = machine_.frames().now();
+  const bool accepted = advance(bytes);
+  machine_.frames().release(before);
+  return accepted;
+}
+
 bool matcher::accept(std::string_view bytes) {
   const auto before = machine_.frames().now();
-  std::vector<thread> now = threads_, next;
-  for (const char byte : bytes) {
-    next.clear();
-    if (!machine_.step(now, 0, now.size(), static_cast<unsigned char>(byte), next) || next.empty()) {
-      machine_.frames().release(before);
-      return false;
-    }
-    now.swap(next);
+  if (!advance(bytes)) {
+    machine_.frames().release(before);
+    return false;
   }
-  threads_ = std::move(now);
+  threads_.swap(now_);
   if (machine_.frames().size() > frames_before_compaction) machine_.compact(threads_);
   return true;
 }
@@ -50,12 +63,11 @@ bool matcher::is_finished() {
   if (!is_complete()) return false;
   const auto before = machine_.frames().now();
   bool more = false;
-  std::vector<thread> next;
   for (unsigned byte = 0; byte < 256 && !more; ++byte) {
     const bool blank = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
     if (blank && grammar_->compiled().what == program::kind::json) continue;
-    next.clear();
-    more = !machine_.step(threads_, 0, threads_.size(), static_cast<unsigned char>(byte), next) || !next.empty();
+    next_.clear();
+    more = !machine_.step(threads_, 0, threads_.size(), static_cast<unsigned char>(byte), next_) || !next_.empty();
   }
   machine_.frames().release(before);
   return !more;
@@ -63,7 +75,7 @@ bool matcher::is_finished() {
 
 void matcher::fill_mask(std::span<std::uint32_t> allowed) {
   check(allowed.size() >= vocabulary_->words());
-  mask_builder(machine_, *grammar_, *vocabulary_).build(threads_, allowed);
+  masks_.build(threads_, allowed);
   const token_id end = vocabulary_->vocabulary().end();
   if (end != no_token && is_complete()) allowed[static_cast<std::size_t>(end) / 32] |= 1u << (end % 32);
 }

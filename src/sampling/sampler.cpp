@@ -1,6 +1,7 @@
 #include "sampling/sampler.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.hpp"
 #include "sampling/philox.hpp"
@@ -14,14 +15,19 @@ bool is_greedy(const sampling_params& params) {
   return params.top_k == 1 || params.top_p == 0 || !(params.temperature >= temperature_min);
 }
 
+std::size_t words_for(std::uint32_t vocab) { return (vocab + 31) / 32; }
+
 bool has_noise(const sampling_params& params) { return params.noise > 0 && !is_greedy(params); }
 
 }  // namespace
 
-sampler::sampler(std::uint32_t vocab) : penalties_(vocab), row_(vocab) { candidates_.reserve(vocab); }
+sampler::sampler(std::uint32_t vocab) : penalties_(vocab), row_(vocab), mask_(words_for(vocab)) {
+  candidates_.reserve(vocab);
+}
 
 std::size_t sampler::planned_bytes(std::uint32_t vocab) {
-  return logit_row::planned_bytes(vocab) + vocab * (sizeof(token_penalty) + sizeof(candidate));
+  return logit_row::planned_bytes(vocab) + vocab * (sizeof(token_penalty) + sizeof(candidate)) +
+         words_for(vocab) * sizeof(std::uint32_t);
 }
 
 void sampler::start(const sampling_params& params) {
@@ -32,6 +38,9 @@ void sampler::start(const sampling_params& params) {
   generated_ = params_.sampled_before;
   penalties_.clear();
   if (params.prior) penalties_.restore(*params.prior);
+  rule_ = params.rule ? params.rule->begin() : nullptr;
+  stuck_ = false;
+  if (rule_ && params.logprobs) allowed_raw_.resize(row_.vocab());
 }
 
 sampler::sampled sampler::sample(std::span<const float> logits, std::span<const std::uint32_t> allowed) {
@@ -59,9 +68,10 @@ void sampler::penalise(std::span<float> logits) const {
 
 sampler::sampled sampler::sample_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
   sampled result;
+  allowed = narrowed(allowed);
   result.finite = row_.was_finite();
   result.token = choose(allowed);
-  if (params_.logprobs) result.logprobs = log_probabilities(raw, result.token, params_.top_logprobs);
+  if (params_.logprobs) result.logprobs = score(raw, result.token, allowed);
   record(result.token);
   return result;
 }
@@ -72,6 +82,32 @@ token_id sampler::choose(std::span<const std::uint32_t> allowed) {
   if (is_greedy(params_) || has_noise(params_)) return row_.argmax();
   const kept_tokens kept = select(row_, params_, candidates_);
   return pick(row_, kept, uniform(params_.seed, params_.row, generated_));
+}
+
+/// The tokens that the caller and the rule allow. If the rule allows none, the row is stuck and any token will do.
+std::span<const std::uint32_t> sampler::narrowed(std::span<const std::uint32_t> allowed) {
+  if (!rule_) return allowed;
+  stuck_ = !rule_->allow(mask_);
+  const auto both = [&](std::size_t i) { return allowed.empty() ? mask_[i] : mask_[i] & allowed[i]; };
+  bool any = false;
+  for (std::size_t i = 0; i < mask_.size(); ++i) any |= (mask_[i] = both(i)) != 0;
+  if (any) return mask_;
+  stuck_ = true;
+  return allowed;
+}
+
+token_logprobs sampler::score(std::span<const float> raw, token_id token, std::span<const std::uint32_t> allowed) {
+  if (!rule_ || allowed.empty()) return log_probabilities(raw, token, params_.top_logprobs);
+  const auto is_allowed = [&](std::size_t i) { return (allowed[i / 32] >> (i % 32) & 1) != 0; };
+  bool finite = true;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    finite &= std::isfinite(raw[i]);
+    allowed_raw_[i] = is_allowed(i) ? raw[i] : lowest_logit;
+  }
+  token_logprobs scores = log_probabilities(allowed_raw_, token, params_.top_logprobs);
+  scores.finite = finite;
+  while (scores.count > 0 && !is_allowed(static_cast<std::size_t>(scores.top[scores.count - 1].token))) --scores.count;
+  return scores;
 }
 
 void sampler::add_noise(std::span<float> logits) const {
@@ -86,6 +122,7 @@ void sampler::record(token_id token) {
   check(token >= 0);
   check(static_cast<std::uint32_t>(token) < row_.vocab());
   penalties_.record(token, params_);
+  if (rule_) rule_->record(token);
   ++generated_;
 }
 
@@ -93,7 +130,7 @@ bool sampler::is_stop(token_id token) const {
   return std::find(params_.stop_ids.begin(), params_.stop_ids.end(), token) != params_.stop_ids.end();
 }
 
-sampler::saved sampler::save() const { return {generated_, penalties_.sampled()}; }
+sampler::saved sampler::save() const { return {generated_, penalties_.sampled(), rule_ ? rule_->fork() : nullptr}; }
 
 void sampler::restore(const saved& from) {
   for (const token_penalty& p : from.penalties) {
@@ -102,6 +139,7 @@ void sampler::restore(const saved& from) {
   }
   generated_ = from.generated;
   penalties_.restore(from.penalties);
+  if (rule_ && from.rule) rule_ = from.rule->fork();
 }
 
 }  // namespace skein::sampling

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "sampling/constraint.hpp"
 #include "sampling/logit_row.hpp"
 #include "sampling/penalties.hpp"
 #include "sampling/sampling_params.hpp"
@@ -10,10 +12,10 @@
 
 namespace skein::sampling {
 
-/// The sampler of one slot: parameters, penalties and position of its row. The constructor reserves all memory: about 8
-/// bytes per vocabulary entry, and 16 more that stay untouched unless a distribution is flat or a sequence very long.
-/// start and draw allocate nothing that grows with use. Sampling is a pure function of (logits, params, tokens sampled
-/// so far): equal inputs give equal tokens.
+/// The sampler of one slot: parameters, penalties, position and constraint of its row. The constructor reserves all
+/// memory: about 8 bytes per vocabulary entry, and 16 more that stay untouched unless a distribution is flat or a
+/// sequence very long. start and draw allocate nothing that grows with use, except for a row with a constraint.
+/// Sampling is a pure function of (logits, params, tokens sampled so far): equal inputs give equal tokens.
 class sampler {
  public:
   explicit sampler(std::uint32_t vocab);
@@ -47,11 +49,16 @@ class sampler {
   [[nodiscard]] std::uint32_t generated() const { return generated_; }
   [[nodiscard]] bool budget_spent() const { return generated_ - params_.sampled_before >= params_.max_tokens; }
   [[nodiscard]] bool is_stop(token_id token) const;
+  /// The constraint is met, and nothing can follow the text.
+  [[nodiscard]] bool is_complete() const { return rule_ && rule_->complete(); }
+  /// The last token was sampled although the constraint allowed none: the row must end unfinished.
+  [[nodiscard]] bool is_stuck() const { return stuck_; }
 
   /// Saved with a parked sequence: penalties and position. Call start(params) before restore.
   struct saved {
     std::uint32_t generated = 0;
-    std::vector<token_penalty> penalties;  ///< one entry for every token sampled so far
+    std::vector<token_penalty> penalties;    ///< one entry for every token sampled so far
+    std::shared_ptr<const token_rule> rule;  ///< null: no constraint
   };
   [[nodiscard]] saved save() const;
   void restore(const saved& from);
@@ -59,6 +66,9 @@ class sampler {
  private:
   sampled sample_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed);
   token_id choose(std::span<const std::uint32_t> allowed);
+  [[nodiscard]] std::span<const std::uint32_t> narrowed(std::span<const std::uint32_t> allowed);
+  [[nodiscard]] token_logprobs score(std::span<const float> raw, token_id token,
+                                     std::span<const std::uint32_t> allowed);
   void add_noise(std::span<float> logits) const;
 
   sampling_params params_;
@@ -66,6 +76,10 @@ class sampler {
   penalties penalties_;
   logit_row row_;
   std::vector<candidate> candidates_;
+  std::unique_ptr<token_rule> rule_;  // null: any text
+  bool stuck_ = false;
+  std::vector<std::uint32_t> mask_;  // of the rule
+  std::vector<float> allowed_raw_;   // raw logits under it, for log-probabilities; empty without these
 };
 
 /// Log-probability of `token` under the raw logits, with the `top` best alternatives (top_logprobs_max at most). Always

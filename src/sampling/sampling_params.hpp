@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "sampling/constraint.hpp"
 
 namespace skein::sampling {
 
@@ -66,7 +67,10 @@ struct sampling_params {
   /// [0, 1) and independent for every token of every step. Filters are ignored; greedy sampling ignores the noise.
   float noise = 0.0f;
   std::vector<logit_bias_entry> logit_bias;
-  shared_penalties prior;           ///< penalties before the first step, see penalties_of
+  shared_penalties prior;  ///< penalties before the first step, see penalties_of
+  /// Null: any text. Otherwise only tokens that the rule allows are sampled, and the row ends when its text is
+  /// complete.
+  std::shared_ptr<const constraint> rule;
   std::vector<token_id> stop_ids;   ///< sampling one of these stops the row; the token has no text
   std::uint32_t max_tokens = 4096;  ///< the row stops after this number of generated tokens
   /// Tokens of the same answer sampled by an earlier run. Steps are numbered from here on: random numbers and
@@ -84,7 +88,7 @@ struct token_logprob {
 };
 
 /// Log-probability of a token and the best alternatives, from the raw softmax at temperature 1, before bias, penalties
-/// and filters. `top` is in descending order (ties: lower id first).
+/// and filters; with a constraint, of the tokens that it allows. `top` is in descending order (ties: lower id first).
 struct token_logprobs {
   float logprob = 0;
   bool finite = true;  ///< false: a logit was NaN or infinite; it was replaced as in sampler::draw

@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_turn_runs_on_the_device_that_has_its_state) {
   reply.lease = 5;
   reply.key = {7, 2};
   reply.resume.key = {7, 1};
-  reply.resume.state = std::make_shared<const std::vector<float>>(1);
+  reply.resume.state = std::make_shared<const model::state_value>();
   reply.resume.device = 1;
   BOOST_REQUIRE(b.session.opened(std::move(reply)).has_value());
   BOOST_TEST(b.submit());

@@ -1,6 +1,6 @@
 // Which device of a model gets a request: the rules of device_policy.hpp one by one, and that model_devices counts the
 // sequences on each device for as long as they have their places.
-#include "actors/request/shared/device_policy.hpp"
+#include "actors/request/devices/device_policy.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/request/shared/model_devices.hpp"
+#include "actors/request/devices/model_devices.hpp"
 
 namespace {
 

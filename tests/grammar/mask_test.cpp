@@ -5,32 +5,11 @@
 #include <vector>
 
 #include "tests/grammar/accepts.hpp"
+#include "tests/grammar/small_index.hpp"
 #include "tests/support/oracle.hpp"
 
 namespace skein::grammar {
 namespace {
-
-std::shared_ptr<const vocabulary_index> small_index() {
-  std::string file;
-  int id = 1;
-  const auto add = [&](const std::string& literal, std::size_t bytes) {
-    file += std::to_string(id++) + " " + literal + " " + std::to_string(bytes) + "\n";
-  };
-  for (int byte = 0; byte < 256; ++byte) {
-    char text[16];
-    std::snprintf(text, sizeof text, "b'\\x%02x'", byte);
-    add(text, 1);
-  }
-  for (const char* text : {"ab",  "abc", "name", "age",   "red", "green", "12",      "123", "  ", "    ", "\": ",
-                           "\",", "\"}", "a\"",  "ed\"}", "{\"", "true",  "x\",\"y", "}}",  "]}", "0.5",  "e1"}) {
-    add("'" + std::string(text) + "'", std::string_view(text).size());
-  }
-  add("'\\u00e9'", 2);
-  add("'\\u00e9a'", 3);
-  add("b'\\xe8\\xaa'", 2);
-  add("'\\\\u00'", 4);
-  return vocabulary_index::build(tokenizer::vocabulary::parse(file, "small").value());
-}
 
 /// Compares the mask with single steps, before each byte of the text.
 void compare_masks(const std::shared_ptr<const grammar>& of, const std::shared_ptr<const vocabulary_index>& index,
@@ -74,12 +53,12 @@ const row rows[] = {
 BOOST_AUTO_TEST_SUITE(mask_test)
 
 BOOST_AUTO_TEST_CASE(masks_of_schemas_equal_single_steps) {
-  const auto index = small_index();
+  const auto index = test::small_index();
   for (const auto& [schema, text] : rows) compare_masks(test::schema(schema), index, text);
 }
 
 BOOST_AUTO_TEST_CASE(masks_of_other_grammars_equal_single_steps) {
-  const auto index = small_index();
+  const auto index = test::small_index();
   compare_masks(grammar::from_regex("(name|age): [0-9]+").value(), index, "name: 123");
   compare_masks(grammar::from_gbnf("root ::= \"{\" (\"ab\" | root)* \"}\"").value(), index, "{ab{}ab}");
 }

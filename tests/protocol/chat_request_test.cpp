@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
        {"", "messages[0].content[1].type", unsupported}},
       {R"([{"role":"user","content":[{"type":"input_audio"}]}])", {"", "messages[0].content[0].type", unsupported}},
       {R"([{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}])",
-       {"", "messages[0].tool_calls", unsupported}},
+       {"", "messages[0].tool_calls[0].function"}},
       {R"([{"role":"assistant","content":"x","function_call":{"name":"f"}}])",
        {"", "messages[0].function_call", unsupported}},
       {R"([{"role":"user","content":"x","name":5}])", {"", "messages[0].name"}},

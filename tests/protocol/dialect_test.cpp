@@ -70,15 +70,24 @@ BOOST_AUTO_TEST_CASE(no_dialect_ignores_a_constraint_on_the_answer) {
       {&dialects::ai_chat, R"({"messages":[{"role":"user","content":"x"}])"},
       {&dialects::ai_completions, R"({"prompt":"x")"}};
   for (const auto& [as, body] : bodies) {
-    for (const auto field : {"grammar", "json_schema", "bnf_schema", "ebnf", "regex", "format", "guided_grammar"}) {
+    for (const auto field : {"grammar", "json_schema", "ebnf", "regex", "guided_grammar"}) {
       BOOST_TEST_CONTEXT(as->name << ' ' << field) {
-        const auto no = refused(*as, body + ",\"" + field + "\":\"x\"}");
-        BOOST_TEST((no.field == field && no.kind == error_kind::unsupported));
-        (void)read(*as, body + ",\"" + field + "\":\"\"}");
+        const auto constraint = read(*as, body + ",\"" + field + "\":\"x\"}").constraint;
+        BOOST_REQUIRE(constraint.has_value());
+        BOOST_TEST(constraint->field == field);
+        BOOST_TEST(!read(*as, body + ",\"" + field + "\":\"\"}").constraint.has_value());
       }
     }
-    BOOST_TEST(refused(*as, body + R"(,"structured_outputs":{"choice":["a"]}})").field == "structured_outputs");
-    BOOST_TEST(refused(*as, body + R"(,"response_format":{"type":"json_object"}})").field == "response_format");
+    for (const auto field : {"bnf_schema", "structural_tag", "guided_decoding"}) {
+      const auto no = refused(*as, body + ",\"" + field + "\":\"x\"}");
+      BOOST_TEST((no.field == field && no.kind == error_kind::unsupported));
+    }
+    const auto choice = read(*as, body + R"(,"structured_outputs":{"choice":["a"]}})");
+    BOOST_REQUIRE(choice.constraint.has_value());
+    BOOST_TEST(choice.constraint->field == "structured_outputs.choice");
+    const auto object = read(*as, body + R"(,"response_format":{"type":"json_object"}})");
+    BOOST_REQUIRE(object.constraint.has_value());
+    BOOST_TEST(object.stop.empty());  // no turn end cuts it
   }
 }
 
@@ -214,7 +223,7 @@ BOOST_AUTO_TEST_CASE(what_editors_want_filled_in) {
   BOOST_TEST(refused(dialects::infill, R"({"input_prefix":"a","input_suffix":["b"]})").field == "input_suffix");
   BOOST_TEST(refused(dialects::infill, with(R"("prompt":[1,2])")).field == "prompt");
   BOOST_TEST(refused(dialects::infill, with(R"("n":2)")).field == "n");
-  BOOST_TEST(refused(dialects::infill, with(R"("grammar":"x")")).field == "grammar");
+  BOOST_TEST(read(dialects::infill, with(R"("grammar":"x")")).constraint.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(what_was_filled_in_is_told_as_editors_know_it) {

@@ -54,6 +54,12 @@ bool penalties(request r, float first, float repeat, float decay) {
   return r.sampling.first_penalty == first && r.sampling.repeat_penalty == repeat && r.sampling.penalty_decay == decay;
 }
 
+using constraint = text_constraint::kind;
+
+bool constrains(request r, constraint what, std::string_view text, std::string_view field) {
+  return r.constraint && r.constraint->what == what && r.constraint->text == text && r.constraint->field == field;
+}
+
 bool names_stop(request r, std::string_view stop) { return !r.stop.empty() && r.stop.back() == stop; }
 
 const std::vector<accepted_row> accepted{
@@ -111,6 +117,35 @@ const std::vector<accepted_row> accepted{
     {R"("guided_choice":[],"guided_json_object":false,"structured_outputs":{"json":null,"choice":[]})",
      [](request) { return true; }},
     {R"("response_format":{},"structured_outputs":{})", [](request) { return true; }},
+    {R"("response_format":{"type":"json_object"})",
+     [](request r) { return constrains(r, constraint::json_object, "", "response_format"); }},
+    {R"("response_format":{"type":"json_object","schema":{"type":"object"}})",
+     [](request r) {
+       return constrains(r, constraint::json_schema, R"({"type":"object"})", "response_format.schema");
+     }},
+    {R"("response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"maximum":1.5e9}}})",
+     [](request r) {
+       return constrains(r, constraint::json_schema, R"({"maximum":1500000000})", "response_format.json_schema.schema");
+     }},
+    {R"("response_format":{"type":"grammar","grammar":"root ::= x"})",
+     [](request r) { return constrains(r, constraint::gbnf, "root ::= x", "response_format.grammar"); }},
+    {R"("response_format":{"type":"regex","pattern":"a+"})",
+     [](request r) { return constrains(r, constraint::regex, "a+", "response_format.pattern"); }},
+    {R"("guided_json":{"enum":["\u00e9",null,true,-1]})",
+     [](request r) {
+       return constrains(r, constraint::json_schema, "{\"enum\":[\"\xc3\xa9\",null,true,-1]}", "guided_json");
+     }},
+    {R"("guided_json":"{}")", [](request r) { return constrains(r, constraint::json_schema, "{}", "guided_json"); }},
+    {R"("guided_choice":["a","\"b"])",
+     [](request r) { return constrains(r, constraint::choices, R"(["a","\"b"])", "guided_choice"); }},
+    {R"("guided_json_object":true)",
+     [](request r) { return constrains(r, constraint::json_object, "", "guided_json_object"); }},
+    {R"("structured_outputs":{"json":{"type":"null"},"regex":null})",
+     [](request r) { return constrains(r, constraint::json_schema, R"({"type":"null"})", "structured_outputs.json"); }},
+    {R"("format":"json")", [](request r) { return constrains(r, constraint::json_object, "", "format"); }},
+    {R"("format":{"type":"object"})",
+     [](request r) { return constrains(r, constraint::json_schema, R"({"type":"object"})", "format"); }},
+    {R"("regex":"a+","stop":"x")", [](request r) { return r.stop == std::vector<std::string>{"x"}; }},
     {R"("tool_choice":"auto")", [](request) { return true; }},
     {R"("tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}])", [](request) { return true; }},
     {R"("tool_choice":"","tools":[],"functions":[],"function_call":"none")", [](request) { return true; }},
@@ -202,28 +237,35 @@ const std::vector<refused_row> refused{
     {R"("n":129)", "n"},
     {R"("seed":1.5)", "seed"},
     {R"("seed":"1")", "seed"},
-    {R"("tools":[{"type":"function"}])", "tools", error_kind::unsupported},
-    {R"("tools":{})", "tools", error_kind::unsupported},
-    {R"("tools":[{"type":"function"}],"tool_choice":"auto")", "tools", error_kind::unsupported},
-    {R"("tool_choice":"required")", "tool_choice", error_kind::unsupported},
-    {R"("tool_choice":{"type":"function"})", "tool_choice", error_kind::unsupported},
     {R"("functions":[{}])", "functions", error_kind::unsupported},
     {R"("function_call":{"name":"f"})", "function_call", error_kind::unsupported},
-    {R"("response_format":{"type":"json_object"})", "response_format", error_kind::unsupported},
+    {R"("response_format":{"type":"xml"})", "response_format.type"},
+    {R"("response_format":{"type":"json_schema"})", "response_format.json_schema"},
+    {R"("response_format":{"type":"json_schema","json_schema":{"name":"x"}})", "response_format.json_schema.schema"},
+    {R"("response_format":{"type":"json_schema","json_schema":{"schema":5}})", "response_format.json_schema.schema"},
+    {R"("response_format":{"type":"json_schema","json_schema":{"schema":{},"strict":1}})",
+     "response_format.json_schema.strict"},
+    {R"("response_format":{"type":"grammar"})", "response_format.grammar"},
+    {R"("response_format":{"type":"regex","pattern":5})", "response_format.pattern"},
     {R"("response_format":{"type":5})", "response_format.type"},
     {R"("response_format":"json")", "response_format"},
     {R"("audio":{"voice":"x"})", "audio", error_kind::unsupported},
     {R"("modalities":["text","audio"])", "modalities", error_kind::unsupported},
     {R"("prediction":{"type":"content"})", "prediction", error_kind::unsupported},
     {R"("web_search_options":{})", "web_search_options", error_kind::unsupported},
-    {R"("guided_regex":"a+")", "guided_regex", error_kind::unsupported},
-    {R"("structured_outputs":{"regex":"a+"})", "structured_outputs", error_kind::unsupported},
-    {R"("regex":"a+")", "regex", error_kind::unsupported},
-    {R"("ebnf":"root ::= x")", "ebnf", error_kind::unsupported},
-    {R"("format":"json")", "format", error_kind::unsupported},
-    {R"("format":{"type":"object"})", "format", error_kind::unsupported},
-    {R"("grammar":"root ::= x")", "grammar", error_kind::unsupported},
-    {R"("json_schema":{})", "json_schema", error_kind::unsupported},
+    {R"("guided_regex":5)", "guided_regex"},
+    {R"("guided_regex":"a","regex":"b")", "guided_regex"},
+    {R"("guided_json":"{}","response_format":{"type":"json_object"})", "guided_json"},
+    {R"("guided_choice":["a",1])", "guided_choice"},
+    {R"("guided_json_object":"yes")", "guided_json_object"},
+    {R"("structured_outputs":{"regex":["a"]})", "structured_outputs.regex"},
+    {R"("structured_outputs":{"structural_tag":"a"})", "structured_outputs.structural_tag", error_kind::unsupported},
+    {R"("structured_outputs":{"regex":"a","json":{}})", "structured_outputs.regex"},
+    {R"("structured_outputs":5)", "structured_outputs"},
+    {R"("format":"yaml")", "format"},
+    {R"("json_schema":5)", "json_schema"},
+    {R"("structural_tag":{"a":1})", "structural_tag", error_kind::unsupported},
+    {R"("guided_decoding":{"a":1})", "guided_decoding", error_kind::unsupported},
     {R"("bnf_schema":"start::=x;")", "bnf_schema", error_kind::unsupported},
     {R"("n":1,"n":2)", "n"},
     {R"("x":{"y":[0,{"z":1,"z":1}]})", "x.y[1].z"},

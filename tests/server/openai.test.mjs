@@ -156,8 +156,8 @@ test('errors have the classes that the client knows', options, async () => {
     assert.equal(e.type, 'invalid_request_error');
     return true;
   });
-  await assert.rejects(client.chat.completions.create({ ...greedy, tools: [{ type: 'function', function: { name: 'f' } }] }), OpenAI.BadRequestError);
-  await assert.rejects(client.chat.completions.create({ ...greedy, response_format: { type: 'json_object' } }), OpenAI.BadRequestError);
+  await assert.rejects(client.chat.completions.create({ ...greedy, tools: [{ type: 'function', function: { name: 'a b' } }] }), OpenAI.BadRequestError);
+  await assert.rejects(client.chat.completions.create({ ...greedy, response_format: { type: 'xml' } }), OpenAI.BadRequestError);
   await assert.rejects(client.chat.completions.create({ ...greedy, model: 'nobody' }), (e) => {
     assert.ok(e instanceof OpenAI.NotFoundError);
     assert.equal(e.code, 'model_not_found');

@@ -350,15 +350,16 @@ test('one that waits is cancelled, and stays cancelled', options, async () => {
 test('what is not done here is refused by name', options, async () => {
   const refused = async (more, param) =>
     await assert.rejects(client.responses.create({ ...greedy, ...more }), (e) => e.status === 400 && e.param === param, param);
-  await refused({ tools: [{ type: 'web_search' }] }, 'tools');
+  await refused({ tools: [{ type: 'web_search' }] }, 'tools[0].type');
   await refused({ tool_choice: 'required' }, 'tool_choice');
-  await refused({ text: { format: { type: 'json_object' } } }, 'text.format');
+  await refused({ text: { format: { type: 'xml' } } }, 'text.format.type');
   await refused({ top_logprobs: 2 }, 'top_logprobs');
   await refused({ prompt: { id: 'x' } }, 'prompt');
   await refused({ input: undefined }, 'input');
   await refused({ input: [] }, 'input');
   await refused({ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type');
-  await refused({ input: [{ type: 'function_call_output', call_id: 'x', output: 'y' }] }, 'input[0].type');
+  await refused({ input: [{ type: 'function_call_output', call_id: 'x', output: 5 }] }, 'input[0].output');
+  await refused({ input: [{ type: 'web_search_call' }] }, 'input[0].type');
   await refused({ input: [{ role: 'nobody', content: 'x' }] }, 'input[0].role');
   await refused({ previous_response_id: 'resp_x' }, 'previous_response_id');
   await refused({ conversation: 'anna' }, 'conversation');

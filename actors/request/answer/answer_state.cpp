@@ -17,13 +17,48 @@ using protocol::answer_end;
 using protocol::finish_reason;
 using protocol::logprob_entry;
 
+namespace {
+
+/// Approximate bytes of a token and its alternatives as JSON: each text, and its bytes as numbers.
+std::size_t scored_bytes(token_id token, const sampling::token_logprobs& logprobs, std::uint32_t top,
+                         const tokenizer::vocabulary& vocabulary) {
+  constexpr std::size_t a_byte = 9;  // "\\xff" for invalid UTF-8, and "255,"
+  const auto bytes_of = [&](token_id id) {
+    const std::string_view text = vocabulary.text(id);
+    return protocol::json_bytes(text) + a_byte * text.size();
+  };
+  std::size_t bytes = scored_token_bytes(top) + 2 * bytes_of(token);  // it may be among the alternatives again
+  for (const auto& best : std::span(logprobs.top).first(std::min(logprobs.count, top))) bytes += bytes_of(best.token);
+  return bytes;
+}
+
+/// The requested number of best tokens, plus the sampled token if it is not among them. Chats that request none get
+/// none.
+std::vector<std::pair<std::string, float>> alternatives_of(const scored_token& sampled,
+                                                           const protocol::generation_request& request,
+                                                           const tokenizer::vocabulary& vocabulary) {
+  const std::uint32_t asked = request.sampling.top_logprobs;
+  std::vector<std::pair<std::string, float>> all;
+  if (asked == 0 && request.chat) return all;
+  bool named = false;
+  for (const auto& best : std::span(sampled.logprobs.top).first(std::min(sampled.logprobs.count, asked))) {
+    all.emplace_back(vocabulary.text(best.token), best.logprob);
+    named = named || best.token == sampled.token;
+  }
+  if (!named) all.emplace_back(vocabulary.text(sampled.token), sampled.logprobs.logprob);
+  return all;
+}
+
+}  // namespace
+
 answer_state::answer_state(prepared_call call, const served_model& model, protocol::answer_head head,
                            std::string request_name)
     : call_(std::move(call)), model_(model), head_(std::move(head)), request_name_(std::move(request_name)) {
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
   for (std::size_t i = 0; i < rows; ++i)
-    rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form, call_.request.shows_stop));
+    rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form, call_.request.shows_stop,
+                                {call_.request.tool_names, call_.request.calls_at_once}));
   rows_left_ = static_cast<std::uint32_t>(rows);
   prompt_scores_.resize(call_.prompts.size());
   for (const auto& p : call_.prompts) prompt_tokens_ += p.size();
@@ -93,7 +128,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   if (!call_.request.stream) {
-    if (is_kept()) collect(r);  // for progress notes
+    if (is_kept()) collect(prompt, row);  // for progress notes
   } else if (++r.tokens_since_event >= call_.request.chunk_size) {
     send_piece(prompt, row);
   }
@@ -133,24 +168,12 @@ result<void> answer_state::make_room_for_frame(const protocol::request_limits& l
   return {};
 }
 
-/// Approximate bytes of a token and its alternatives as JSON: each text, and its bytes as numbers.
-std::size_t answer_state::scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const {
-  const std::uint32_t top = call_.request.sampling.top_logprobs;
-  constexpr std::size_t a_byte = 9;  // "\\xff" for invalid UTF-8, and "255,"
-  const auto bytes_of = [&](token_id id) {
-    const std::string_view text = model_.vocabulary->text(id);
-    return protocol::json_bytes(text) + a_byte * text.size();
-  };
-  std::size_t bytes = scored_token_bytes(top) + 2 * bytes_of(token);  // it may be among the alternatives again
-  for (const auto& best : std::span(logprobs.top).first(std::min(logprobs.count, top))) bytes += bytes_of(best.token);
-  return bytes;
-}
-
 /// Whether the token fits into the byte budget of a whole or kept answer. Other streams hold little and have no budget.
 bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
   if (call_.request.stream && !is_kept()) return true;
   const std::size_t bytes =
-      protocol::json_bytes(model_.vocabulary->text(token)) + (logprobs ? scored_bytes(token, *logprobs) : 0);
+      protocol::json_bytes(model_.vocabulary->text(token)) +
+      (logprobs ? scored_bytes(token, *logprobs, call_.request.sampling.top_logprobs, *model_.vocabulary) : 0);
   if (bytes > call_.answer_bytes_max) return false;
   call_.answer_bytes_max -= bytes;
   return true;
@@ -211,13 +234,22 @@ void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
 void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   row_state& r = at(prompt, row);
   begin_row(prompt, row);
-  row_text::piece piece = r.text.take();
+  const std::uint32_t first_call = r.calls_made;
+  row_text::piece piece = take_piece(prompt, row);
   if (piece.empty()) return;
   r.tokens_since_event = 0;
   keep(piece);
   if (r.has_delta) write_deltas();
   r.has_delta = true;
-  deltas_.push_back({{prompt, row}, std::move(piece)});
+  deltas_.push_back({{prompt, row}, std::move(piece), first_call});
+}
+
+/// The new text of a row; its calls get ids.
+row_text::piece answer_state::take_piece(std::uint32_t prompt, std::uint32_t row) {
+  row_state& r = at(prompt, row);
+  row_text::piece piece = r.text.take();
+  for (auto& call : piece.calls) call.id = protocol::call_id(head_.id, choice_index(prompt, row), r.calls_made++);
+  return piece;
 }
 
 /// Writes the rows' deltas since the last call in order of index, then the ends of finished rows.
@@ -227,11 +259,11 @@ void answer_state::write_deltas() {
   std::vector<std::vector<logprob_entry>> scores;
   scores.reserve(deltas_.size());
   std::vector<protocol::row_delta> rows;
-  for (auto& [of, piece] : deltas_) {
+  for (auto& [of, piece, first_call] : deltas_) {
     row_state& r = at(of.prompt, of.row);
     r.has_delta = false;
     scores.push_back(entries(std::move(piece.logprobs), r.place));
-    rows.push_back({index(of), piece.reasoning, piece.content, scores.back()});
+    rows.push_back({index(of), piece.reasoning, piece.content, scores.back(), piece.calls, first_call});
   }
   const auto& writer = *call_.request.writer;
   stream_ += writer.delta_events(head_, rows);
@@ -243,18 +275,21 @@ void answer_state::write_deltas() {
 }
 
 /// For whole answers.
-void answer_state::collect(row_state& r) {
-  row_text::piece piece = r.text.take();
+void answer_state::collect(std::uint32_t prompt, std::uint32_t row) {
+  row_state& r = at(prompt, row);
+  row_text::piece piece = take_piece(prompt, row);
+  keep(piece);
   r.reasoning += piece.reasoning;
   r.content += piece.content;
+  std::ranges::move(piece.calls, std::back_inserter(r.calls));
   std::ranges::move(piece.logprobs, std::back_inserter(r.logprobs));
-  keep(piece);
 }
 
 void answer_state::keep(const row_text::piece& piece) {
   if (!is_kept()) return;
   kept_.reasoning += piece.reasoning;
   kept_.content += piece.content;
+  if (!piece.calls.empty()) kept_.content = protocol::text_with_calls(kept_.content, piece.calls);
 }
 
 /// Keeps a token for the session, or to resume after a pause. Above pause_tokens_max the request cannot be paused any
@@ -273,11 +308,13 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
   r.text.finish();
   r.over = true;
   r.end = std::move(end);
+  if (r.text.calls() && r.end.reason == finish_reason::stop && !r.end.administrative)
+    r.end.reason = finish_reason::tool_calls;
   --rows_left_;
   if (call_.request.stream)
     send_piece(prompt, row);
   else
-    collect(r);
+    collect(prompt, row);
   if (is_kept()) {
     kept_.visible_bytes = r.text.visible_bytes();
     kept_.end = r.end;
@@ -326,6 +363,7 @@ protocol::whole_row answer_state::whole(std::uint32_t prompt, std::uint32_t row,
   w.reasoning = std::move(r.reasoning);
   if (call_.request.echo) w.content = echo_text(prompt);
   w.content += r.content;
+  w.tool_calls = std::move(r.calls);
   w.end = r.end;
   if (!call_.request.sampling.logprobs) return w;
   w.logprobs.emplace();
@@ -367,26 +405,11 @@ std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> token
     logprob_entry e;
     e.text = model_.vocabulary->text(t.token);
     e.logprob = t.logprobs.logprob;
-    e.top = alternatives(t);
+    e.top = alternatives_of(t, call_.request, *model_.vocabulary);
     e.text_offset = place.pass(e.text);
     out.push_back(std::move(e));
   }
   return out;
-}
-
-/// The requested number of best tokens, plus the sampled token if it is not among them. Chats that request none get
-/// none.
-std::vector<std::pair<std::string, float>> answer_state::alternatives(const scored_token& sampled) const {
-  const std::uint32_t asked = call_.request.sampling.top_logprobs;
-  std::vector<std::pair<std::string, float>> all;
-  if (asked == 0 && call_.request.chat) return all;
-  bool named = false;
-  for (const auto& best : std::span(sampled.logprobs.top).first(std::min(sampled.logprobs.count, asked))) {
-    all.emplace_back(model_.vocabulary->text(best.token), best.logprob);
-    named = named || best.token == sampled.token;
-  }
-  if (!named) all.emplace_back(model_.vocabulary->text(sampled.token), sampled.logprobs.logprob);
-  return all;
 }
 
 std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, text_place& place) const {
@@ -425,7 +448,7 @@ std::string_view answer_state::finish_word() const {
   if (rows_.empty()) return "stop";
   const answer_end& end = rows_.front().end;
   if (end.administrative) return end.administrative->stop_reason;
-  return end.reason == finish_reason::stop ? "stop" : "length";
+  return protocol::to_string(end.reason);
 }
 
 }  // namespace skein::request

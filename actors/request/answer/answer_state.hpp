@@ -86,9 +86,10 @@ class answer_state {
     row_text text;
     bool over = false;
     protocol::answer_end end;
-    std::string reasoning, content;  // collected for a whole answer
+    std::string reasoning, content;          // collected for a whole answer
+    std::vector<protocol::tool_call> calls;  // likewise
     std::vector<scored_token> logprobs;
-    std::uint32_t tokens_since_event = 0;
+    std::uint32_t tokens_since_event = 0, calls_made = 0;
     bool begun = false;      // role chunk or echo is out
     bool has_delta = false;  // in deltas_
     text_place place;        // in the choice's text
@@ -98,23 +99,22 @@ class answer_state {
   [[nodiscard]] std::uint32_t choice_index(std::uint32_t prompt, std::uint32_t row) const;
   void begin_row(std::uint32_t prompt, std::uint32_t row);
   void send_piece(std::uint32_t prompt, std::uint32_t row);
+  [[nodiscard]] row_text::piece take_piece(std::uint32_t prompt, std::uint32_t row);
   void write_deltas();
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
   [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens, text_place& place) const;
-  [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives(const scored_token& sampled) const;
   [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, text_place& place) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
   [[nodiscard]] protocol::whole_row whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index);
   [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
-  void collect(row_state& r);
+  void collect(std::uint32_t prompt, std::uint32_t row);
   void keep(const row_text::piece& piece);
   void keep(token_id token);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
   void set_hidden_budget();
   [[nodiscard]] std::size_t frame_bytes() const;
-  [[nodiscard]] std::size_t scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const;
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
 
   struct row_place {
@@ -123,6 +123,7 @@ class answer_state {
   struct waiting_delta {
     row_place of;
     row_text::piece piece;
+    std::uint32_t first_call = 0;
   };
 
   prepared_call call_;

@@ -20,11 +20,12 @@ std::uint64_t text_place::pass(std::string_view bytes) {
 }
 
 row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
-                   bool shows_stop)
+                   bool shows_stop, protocol::call_splitter calls)
     : vocabulary_(vocabulary),
       shows_stop_(shows_stop),
       matcher_(std::move(stops)),
       splitter_(form),
+      call_splitter_(std::move(calls)),
       lead_(protocol::closes_tag(form) ? form : protocol::answer_form::raw) {}
 
 void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
@@ -83,7 +84,14 @@ void row_text::finish() {
   protocol::think_splitter::parts rest;
   splitter_.finish(rest);
   ready_.reasoning += rest.reasoning;
-  ready_.content += rest.content;
+  divide(rest.content, true);
+}
+
+/// Divides the content into text and calls.
+void row_text::divide(std::string_view content, bool last) {
+  call_splitter_.push(content, ready_.content, ready_.calls);
+  if (last) call_splitter_.finish(ready_.content, ready_.calls);
+  calls_found_ = calls_found_ || !ready_.calls.empty();
 }
 
 void row_text::release(std::string_view bytes) {
@@ -97,7 +105,7 @@ void row_text::release(std::string_view bytes) {
   protocol::think_splitter::parts parts;
   splitter_.push(characters, parts);
   ready_.reasoning += parts.reasoning;
-  ready_.content += parts.content;
+  divide(parts.content, false);
 }
 
 row_text::piece row_text::take() { return std::exchange(ready_, {}); }

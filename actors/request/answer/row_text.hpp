@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/think_splitter.hpp"
 #include "sampling/sampling_params.hpp"
 #include "tokenizer/detokenizer.hpp"
@@ -44,13 +45,16 @@ class row_text {
  public:
   /// `shows_stop`: the row's text includes the stop string that ends it.
   row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
-           bool shows_stop = false);
+           bool shows_stop = false, protocol::call_splitter calls = {nullptr, false});
 
   /// Text that became final since the last take().
   struct piece {
     std::string reasoning, content;
-    std::vector<scored_token> logprobs;  ///< of tokens that are at least partly in the text so far
-    [[nodiscard]] bool empty() const { return reasoning.empty() && content.empty() && logprobs.empty(); }
+    std::vector<protocol::tool_call> calls;  ///< without ids
+    std::vector<scored_token> logprobs;      ///< of tokens that are at least partly in the text so far
+    [[nodiscard]] bool empty() const {
+      return reasoning.empty() && content.empty() && calls.empty() && logprobs.empty();
+    }
   };
 
   /// Adds a token. Not for stop ids, which have no text, nor after stopped(). The end of text and ids without text add
@@ -62,6 +66,8 @@ class row_text {
   void finish();
   [[nodiscard]] piece take();
 
+  /// The row has called a tool.
+  [[nodiscard]] bool calls() const { return calls_found_; }
   /// The stop string that ended the row, if one did.
   [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
   /// Bytes of the tokens' text up to the cut; valid once finished. The cut removes a stop string and everything after
@@ -91,6 +97,7 @@ class row_text {
     scored_token token;
   };
   void release(std::string_view bytes);
+  void divide(std::string_view content, bool last);
   [[nodiscard]] bool is_hidden(std::string_view bytes);
   void score(token_id token, const sampling::token_logprobs* logprobs);
 
@@ -99,9 +106,11 @@ class row_text {
   tokenizer::stop_matcher matcher_;
   tokenizer::utf8_assembler assembler_;
   protocol::think_splitter splitter_;
+  protocol::call_splitter call_splitter_;
   protocol::answer_lead lead_;            // by token; the splitter works on final bytes
   std::deque<waiting_logprobs> waiting_;  // tokens whose bytes are still held back
   piece ready_;
+  bool calls_found_ = false;
   std::optional<std::string> stopped_;
   std::string scratch_;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;

@@ -1,5 +1,6 @@
 #include "actors/request/generation/call_request.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <random>
 #include <utility>
@@ -38,6 +39,13 @@ result<void> mix(std::optional<tuned_state>& state, const protocol::generation_r
 void call_request::take(protocol::generation_request request, std::optional<paused_request> resumed) {
   request_ = std::move(request);
   resumed_ = std::move(resumed);
+  if (resumed_ && request_->constraint) request_->constraint->answered = resumed_->answered;
+}
+
+bool call_request::takes_long(const loaded_model& model, const service_context& context) const {
+  if (text_bytes(*request_) > context.settings.inline_text_bytes_max) return true;
+  return request_->constraint && model.served.constrains &&
+         !context.grammars->has(*request_->constraint, *model.served.vocabulary);
 }
 
 result<void> call_request::choose_beginning(const loaded_model& model, const service_context& context) {
@@ -91,15 +99,36 @@ std::string call_request::early_body(const answer_state* answer, bool begun) con
 
 void call_request::feed(protocol::fed_text text, const session_turn& turn) {
   request_->to_feed = std::move(text);
-  if (turn.continues()) request_->goes_on_after = turn.opened().unfinished->tokens;
+  if (!turn.continues()) return;
+  const persistence::version_record& unfinished = *turn.opened().unfinished;
+  request_->goes_on_after = unfinished.tokens;
+  if (!request_->constraint) return;
+  request_->constraint->after = turn.continued_form();
+  const std::size_t said = std::min<std::size_t>(unfinished.tokens.size(), unfinished.prompt_tokens);
+  request_->constraint->answered.assign(unfinished.tokens.begin() + static_cast<std::ptrdiff_t>(said),
+                                        unfinished.tokens.end());
 }
 
 std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr<const service_context> context,
                                                                  model_ref model, std::stop_token gone) {
   auto taken = std::make_shared<protocol::generation_request>(std::move(*request_));
   request_.reset();
-  return [context = std::move(context), model = std::move(model), gone = std::move(gone), taken = std::move(taken)] {
-    return prepare(std::move(*taken), model->served, context->settings, gone);
+  return [context = std::move(context), model = std::move(model), gone = std::move(gone),
+          taken = std::move(taken)]() -> result<prepared_call> {
+    auto call = prepare(std::move(*taken), model->served, context->settings, gone);
+    if (!call || !call->request.constraint) return call;
+    const auto& wanted = *call->request.constraint;
+    if (!model->served.constrains) {
+      if (!wanted.marks.empty()) return call;  // calls are recognised, but not enforced
+      return error{error_kind::unsupported, wanted.field + " is not supported by the device of this model",
+                   wanted.field};
+    }
+    auto compiled = context->grammars->get(wanted, model->served.vocabulary, context->settings.limits);
+    if (!compiled) return compiled.error();
+    auto rule = grammar::constrain(std::move(*compiled), wanted.field, wanted.answered);
+    if (!rule) return rule.error();
+    call->request.sampling.rule = std::move(*rule);
+    return call;
   };
 }
 

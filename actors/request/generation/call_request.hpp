@@ -42,6 +42,8 @@ class call_request {
 
   /// The text that a session's turn feeds, or the answer that it continues.
   void feed(protocol::fed_text text, const session_turn& turn);
+  /// Whether preparation() takes too long for an io thread: a long text, or a grammar to compile.
+  [[nodiscard]] bool takes_long(const loaded_model& model, const service_context& context) const;
   /// Work that prepares the request, on any thread; it takes the request.
   [[nodiscard]] std::function<result<prepared_call>()> preparation(std::shared_ptr<const service_context> context,
                                                                    model_ref model, std::stop_token gone);

@@ -193,7 +193,7 @@ void generation_call::on(persistence::refused& r) {
 
 void generation_call::tokenise() {
   phase_.enter(call_phase::tokenising);
-  const bool is_long = text_bytes(*request_.get()) > context_->settings.inline_text_bytes_max;
+  const bool is_long = request_.takes_long(*origin().model, *context_);
   auto work = request_.preparation(context_, origin().model, work_.over());
   const auto next = [this](result<prepared_call> call) { prepared(std::move(call)); };
   if (!work_.run<result<prepared_call>>(is_long, std::move(work), next)) refuse(too_much_long_work());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/chat/call_splitter.hpp"
 #include "protocol/responses_api/responses_request.hpp"
 
 namespace skein::request {
@@ -15,8 +16,13 @@ std::string replay(const protocol::generation_request& request, const persistenc
 
   protocol::whole_row row;
   row.reasoning = version.reasoning;
-  row.content = version.answer;
+  protocol::call_splitter calls(request.tool_names, false);
+  calls.push(version.answer, row.content, row.tool_calls);
+  calls.finish(row.content, row.tool_calls);
+  for (std::uint32_t i = 0; i < row.tool_calls.size(); ++i) row.tool_calls[i].id = protocol::call_id(head.id, 0, i);
   row.end.reason = version.finish_reason == "stop" ? protocol::finish_reason::stop : protocol::finish_reason::length;
+  if (!row.tool_calls.empty() && row.end.reason == protocol::finish_reason::stop)
+    row.end.reason = protocol::finish_reason::tool_calls;
   protocol::token_usage usage;
   usage.prompt_tokens = version.prompt_tokens;
   usage.completion_tokens = version.tokens.size() - version.prompt_tokens;
@@ -26,7 +32,7 @@ std::string replay(const protocol::generation_request& request, const persistenc
   if (note.parent) note.parent = version.parent;
 
   if (!streamed) return writer.body(head, {std::move(row)}, usage, &note);
-  const protocol::row_delta all{0, row.reasoning, row.content, {}};
+  const protocol::row_delta all{0, row.reasoning, row.content, {}, row.tool_calls};
   std::string events = writer.begin_event(head, 0);
   events += writer.delta_events(head, {&all, 1});
   events += writer.end_event(head, 0, row.end, &note);

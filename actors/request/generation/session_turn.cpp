@@ -268,7 +268,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t samp
   for (const auto& m : messages_) v.messages.push_back({m.role, m.content});
   v.reasoning = kept.reasoning;
   v.answer = kept.content;
-  v.finish_reason = kept.end.reason == protocol::finish_reason::stop ? "stop" : "length";
+  v.finish_reason = kept.end.reason == protocol::finish_reason::length ? "length" : "stop";
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
   // An answer that was stopped before its first token does not become the head either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.sampled.empty());

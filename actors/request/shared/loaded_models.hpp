@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/request/shared/model_devices.hpp"
+#include "actors/request/devices/model_devices.hpp"
 #include "actors/request/shared/tuned_states.hpp"
 #include "base/result.hpp"
 #include "model/state_value.hpp"
@@ -36,6 +36,7 @@ struct served_model {
   std::uint32_t prefill_chunk_tokens = 64;  ///< in a tick with decode rows
   std::uint32_t chunk_tokens = 0;           ///< engine_info::chunk_tokens
   model::state_format state;                ///< of the engine
+  bool constrains = true;                   ///< engine_info::constrains
   /// Reads a state-tuning file for this model; null if the engine has none (the fake engine).
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
   std::function<result<card_memory>()> card_usage;  ///< queries the GPUs, which may be slow; null on a CPU

@@ -11,6 +11,7 @@
 #include "actors/connection/connection_counts.hpp"
 #include "actors/persistence/shared/persistence_counters.hpp"
 #include "actors/persistence/shared/persistence_mailbox.hpp"
+#include "actors/request/shared/grammar_store.hpp"
 #include "actors/request/shared/key_ring.hpp"
 #include "actors/request/shared/loaded_models.hpp"
 #include "actors/request/shared/login_guard.hpp"
@@ -71,6 +72,8 @@ struct service_context {
   std::shared_ptr<request_metrics> metrics = std::make_shared<request_metrics>();
   /// Running responses of the Responses API, by id.
   std::shared_ptr<response_table> responses = std::make_shared<response_table>();
+  /// Compiled grammars of constrained answers.
+  std::shared_ptr<grammar_store> grammars = std::make_shared<grammar_store>();
   /// Memory that waiting and running requests hold; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

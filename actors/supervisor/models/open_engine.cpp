@@ -49,6 +49,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.vocab = info.vocab;
   m.prefill_chunk_tokens = ticks.chunk_tokens;
   m.chunk_tokens = info.chunk_tokens;
+  m.constrains = info.constrains;
   m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + build_name();
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);

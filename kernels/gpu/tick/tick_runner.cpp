@@ -61,12 +61,18 @@ sampler_limits sampler_limits_of(const gpu_options& options, const tick_room& ro
 
 std::size_t single_sample_words(const tick_room& room) { return mask_at + (room.vocab + 31) / 32; }
 
+std::size_t mask_words(const tick_room& room) { return (room.vocab + 31) / 32; }
+
+/// One mask for each row that samples.
+std::size_t masks_words(const tick_room& room) { return std::size_t{room.rows} * mask_words(room); }
+
 /// The size of the runner's own buffers.
 std::size_t planned_bytes(const tick_room& room) {
   return 2 * room.tokens * sizeof(std::uint32_t)                        // run_of_row_ and wanted_rows_
          + room.rows * (sizeof(sequence_run) + 2 * sizeof(sample_row))  // runs_, draws_ and mixture_samples_
          + room.logit_rows * sizeof(token_scores) + room.mixtures_at_once * sizeof(sampled_token) +
-         2 * mixed_floats(room) * sizeof(float) + single_sample_words(room) * sizeof(std::uint32_t);
+         2 * mixed_floats(room) * sizeof(float) + single_sample_words(room) * sizeof(std::uint32_t) +
+         masks_words(room) * sizeof(std::uint32_t);
 }
 
 class model_runner final : public tick_runner {
@@ -89,6 +95,7 @@ class model_runner final : public tick_runner {
         mixed_(2 * mixed_floats(room_), "mixtures"),
         single_sample_(single_sample_words(room_), "single samples"),
         single_sample_pinned_(single_sample_words(room_)),
+        masks_(masks_words(room_), "masks of tokens"),
         single_sampled_(1),
         flights_{flight(room_), flight(room_)} {
     for (slot_id slot = 0; slot < slots_; ++slot) require(samplers_.start(ticks_, slot, {}, {}, {}));
@@ -123,7 +130,7 @@ class model_runner final : public tick_runner {
     const tick_shape shape = upload_.write(plan, turn, f.places);
     if (shape.rows > 0) {
       note(upload_.send(turn, ticks_));
-      note(queue_tick(shape, turn));
+      note(queue_tick(shape, turn, send_masks(plan, f, shape)));
     }
     return note(f.done.record(ticks_));
   }
@@ -204,11 +211,13 @@ class model_runner final : public tick_runner {
     explicit flight(const tick_room& room)
         : status(room.rows, "results of ticks"),
           sampled(room.rows, "results of ticks"),
-          scores(room.tokens, "results of ticks") {}
+          scores(room.tokens, "results of ticks"),
+          masks(masks_words(room), "masks of tokens") {}
     event done;
     pinned_buffer<std::uint32_t> status;
     pinned_buffer<sampled_token> sampled;
     pinned_buffer<token_scores> scores;
+    pinned_buffer<std::uint32_t> masks;
     std::vector<row_place> places;
     std::vector<row_outcome> outcomes;
   };
@@ -233,15 +242,34 @@ class model_runner final : public tick_runner {
     return made;
   }
 
-  result<void> queue_tick(const tick_shape& shape, std::size_t turn) {
-    if (shape.only_decodes)
-      for (const decode_graphs& g : graphs_)
-        if (shape.rows <= g.rows) return g.of_flight[turn].launch(ticks_);
-    return queue_kernels(shape, turn);
+  /// Sends the masks of all rows that sample alone, if one has a mask. Null: none has.
+  const std::uint32_t* send_masks(const tick& plan, flight& f, const tick_shape& shape) {
+    const auto is_masked = [](const tick_row& row) { return row.allowed != nullptr; };
+    if (std::ranges::none_of(plan.rows, is_masked)) return nullptr;
+    const std::size_t words = mask_words(room_);
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      const std::uint32_t sample = f.places[i].sample;
+      if (sample >= shape.samples_alone) continue;  // no_place, or in a mixture
+      std::uint32_t* const to = f.masks.data() + sample * words;
+      if (plan.rows[i].allowed)
+        std::copy_n(plan.rows[i].allowed, words, to);
+      else
+        std::fill_n(to, words, ~0u);
+    }
+    note(copy_to_device(masks_.data(), f.masks.data(), shape.samples_alone * words * sizeof(std::uint32_t), ticks_));
+    return masks_.data();
   }
 
-  /// Queues all kernels of a tick. They depend only on its shape and flight.
-  result<void> queue_kernels(const tick_shape& shape, std::size_t turn) {
+  /// `masks`: of the rows that sample alone; such ticks are not replayed.
+  result<void> queue_tick(const tick_shape& shape, std::size_t turn, const std::uint32_t* masks) {
+    if (shape.only_decodes && !masks)
+      for (const decode_graphs& g : graphs_)
+        if (shape.rows <= g.rows) return g.of_flight[turn].launch(ticks_);
+    return queue_kernels(shape, turn, masks);
+  }
+
+  /// Queues all kernels of a tick. They depend only on its shape, its flight and whether it has masks.
+  result<void> queue_kernels(const tick_shape& shape, std::size_t turn, const std::uint32_t* masks = nullptr) {
     flight& f = flights_[turn];
     if (auto r = prepare(ticks_, preparation(turn), shape.rows); !r) return r;
     if (auto r = model_->queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
@@ -253,7 +281,8 @@ class model_runner final : public tick_runner {
       if (auto r = queue_mixtures(shape, f); !r) return r;
       if (shape.samples_alone == 0) continue;
       const device_samples alone{upload_.sample_count(), samples_.data(), shape.samples_alone};
-      if (auto r = samplers_.queue_samples(ticks_, alone, {.logits = model_->logits()}, f.sampled.data()); !r) return r;
+      const sample_logits from{.logits = model_->logits(), .allowed = masks};
+      if (auto r = samplers_.queue_samples(ticks_, alone, from, f.sampled.data()); !r) return r;
     }
     return {};
   }
@@ -350,7 +379,7 @@ class model_runner final : public tick_runner {
     memory.workspace_bytes = model_->state_bytes() + samplers_.bytes() - memory.bytes_of_slots() + upload_.bytes() +
                              stages_.bytes() + run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() +
                              samples_.bytes() + mixture_samples_.bytes() + scores_.bytes() + sampled_mixtures_.bytes() +
-                             mixed_.bytes() + single_sample_.bytes();
+                             mixed_.bytes() + single_sample_.bytes() + masks_.bytes();
     sizes_.library = model_->library();
     sizes_.library_seconds = model_->library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
@@ -377,6 +406,7 @@ class model_runner final : public tick_runner {
   device_buffer<float> mixed_;
   device_buffer<std::uint32_t> single_sample_;
   pinned_buffer<std::uint32_t> single_sample_pinned_;
+  device_buffer<std::uint32_t> masks_;  // [samples of a tick, mask_words]
   pinned_buffer<sampled_token> single_sampled_;
 
   std::array<flight, ticks_in_flight_max> flights_;

@@ -17,7 +17,9 @@ struct tick_row {
   std::uint32_t tokens = 0;       ///< 0: a decode row, which feeds the slot's last token
   std::uint32_t chunked = 0;      ///< the number of leading tokens that are computed in chunks
   bool sample = false;
-  bool sync = false;   ///< with sample: no token is sampled
+  bool sync = false;                       ///< with sample: no token is sampled
+  const std::uint32_t* allowed = nullptr;  ///< (vocab + 31) / 32 words, as in sampler::draw; read by launch(). Not for
+                                           ///< rows of a group, nor with sync. Null: all tokens
   bool score = false;  ///< scores for the tokens after the first, and for score_next unless it is no_token
   token_id score_next = no_token;
   std::uint32_t score_top = 0;

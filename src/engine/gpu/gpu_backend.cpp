@@ -61,6 +61,7 @@ gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, cons
       vocab_(info.vocab),
       state_(info.state),
       kept_(info.slots),
+      rules_(info.slots, info.vocab, info.max_tick_rows),
       fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
   check(runner_->sizes().state_bytes == state_.bytes(), "a runner with states of another format");
   rows_.reserve(info.max_tick_rows);
@@ -72,12 +73,14 @@ constexpr const char* trouble_is_told = "the next tick reports it";
 void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
   drop_logits(slot);
+  rules_.start(slot, params);
   ignore(runner_->start(slot, start_of(params)), trouble_is_told);
   ignore(give_prior(slot, params), trouble_is_told);
 }
 
 void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
+  rules_.start(slot, params);
   ignore(runner_->restart_sampler(slot, start_of(params)), trouble_is_told);
   ignore(give_prior(slot, params), trouble_is_told);
 }
@@ -96,6 +99,7 @@ result<void> gpu_backend::give_prior(slot_id slot, const sampling::sampling_para
 void gpu_backend::copy_state(slot_id from, slot_id to) {
   for (const slot_id slot : {from, to}) ignore(bring_in(slot), trouble_is_told);
   drop_logits(to);
+  rules_.copy(from, to);
   ignore(runner_->copy_slot(from, to), trouble_is_told);
 }
 
@@ -105,7 +109,10 @@ void gpu_backend::clear(slot_id slot) {
   std::ranges::fill(kept, 0.0f);
 }
 
-result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depart(slot, &out, out.state); }
+result<void> gpu_backend::park(slot_id slot, parked_sequence& out) {
+  out.sampler.rule = rules_.park(slot);
+  return depart(slot, &out, out.state);
+}
 
 result<void> gpu_backend::read_state(slot_id slot, model::state_value& out) { return depart(slot, nullptr, out); }
 
@@ -114,6 +121,7 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
   if (auto r = see_off_to(&in.state, nullptr); !r) return r;
+  rules_.unpark(slot, params, in.sampler.rule);
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
@@ -143,9 +151,13 @@ result<void> gpu_backend::launch(const tick_plan& plan, tick_result& out) {
   launched_ = out.tick;
   out.rows.resize(plan.rows.size());
   rows_.clear();
+  rules_.begin_tick(out.tick);
   for (const row& r : plan.rows)
     if (auto brought = bring_in(r.slot); !brought) return brought;
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) rows_.push_back(row_of(plan.rows[i], out.rows[i]));
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    rows_.push_back(row_of(plan.rows[i], out.rows[i]));
+    if (plan.rows[i].sample && !plan.rows[i].sync) rows_.back().allowed = rules_.mask(plan.rows[i]);
+  }
   return runner_->launch({rows_, plan.tokens});
 }
 
@@ -175,6 +187,7 @@ result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
   if (!done) return done.error();
   check_groups(plan, *done);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, (*done)[i], out.tick, out.rows[i]);
+  rules_.end_tick(out);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/backend.hpp"
+#include "engine/gpu/slot_rules.hpp"
 #include "engine/state_mover.hpp"
 #include "kernels/gpu/tick/tick_runner.hpp"
 
@@ -93,6 +94,7 @@ class gpu_backend final : public backend {
   // Of the current command; members, so that the next one does not allocate.
   std::vector<kernels::gpu::bias_entry> bias_;
   std::vector<kernels::gpu::tick_row> rows_;
+  slot_rules rules_;
 
   state_mover mover_;    // of states copied out
   state_mover fetcher_;  // of states copied in

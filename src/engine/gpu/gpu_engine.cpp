@@ -128,6 +128,7 @@ std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_ru
   info.row_max = {.logit_bias_max = sizes.logit_bias_max, .stop_ids_max = sizes.stop_ids_max};
   info.top_logprobs_max = kernels::gpu::top_logprobs_most;
   info.chunk_tokens = sizes.chunk_tokens;
+  info.constrains = info.rules_wait = true;
   info.coming_max = std::max(sizes.state_stages / 4, 1u);
   info.leaving_max = sizes.state_stages - info.coming_max;
   info.memory = sizes.memory;

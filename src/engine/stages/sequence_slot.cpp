@@ -44,9 +44,11 @@ void sequence_slot::restore(const sampling::sampling_params& params, const parke
 token_id sequence_slot::take_last_token() { return std::exchange(last_token_, no_token); }
 
 stop_cause sequence_slot::accept(token_id token) {
-  const stop_cause cause = sampler_.is_stop(token) ? stop_cause::stop_id
-                           : budget_spent()        ? stop_cause::budget
-                                                   : stop_cause::none;
+  const bool ends = sampler_.is_stop(token) || sampler_.is_complete();
+  const stop_cause cause = sampler_.is_stuck() ? stop_cause::budget
+                           : ends              ? stop_cause::stop_id
+                           : budget_spent()    ? stop_cause::budget
+                                               : stop_cause::none;
   accept(token, cause);
   return cause;
 }

@@ -28,6 +28,7 @@ engine_info describe_stage_engine(const kernels::stages& stages, const stage_eng
   info.row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};  // the samplers allocate them per row
   check(stages.state_floats() == options.state.floats(), "stages with states of another layout");
   info.state = options.state;
+  info.constrains = true;
   info.memory = plan_stage_engine(stages.memory(), options);
   return info;
 }

@@ -21,7 +21,18 @@ struct limits {
   std::uint32_t depth_max = 256;            ///< nesting of the generated text
   std::uint32_t stacks_max = 2'048;         ///< parallel stacks of one matcher
   std::uint32_t whitespace_max = 256;       ///< bytes of white space between two tokens of JSON
+  std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
+  bool plain_numbers = false;               ///< integers without fraction and exponent, constants in one form
 };
+
+/// For texts that are generated: models that write spaces or digits for long come to an end.
+[[nodiscard]] inline limits limits_to_generate() {
+  limits made;
+  made.whitespace_max = 32;
+  made.number_bytes_max = 24;
+  made.plain_numbers = true;
+  return made;
+}
 
 /// Counts the work of one compilation.
 class budget {

@@ -84,9 +84,12 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
     case at::name: read_string(t, byte, out); return;
     case at::number: {
       const auto& number = *program_.nodes[t.spec].number;
-      const auto next = number.step(t.a, byte);
+      const auto bytes_max = program_.bounds.number_bytes_max;
+      const bool full = t.b >= bytes_max && number.accepting[t.a] != 0;
+      const auto next = full ? dfa::dead : number.step(t.a, byte);
       if (next != dfa::dead) {
         t.a = next;
+        if (t.b < bytes_max && bytes_max != ~0u) ++t.b;
         out.push_back(t);
       } else if (number.accepting[t.a] != 0) {
         const thread after = after_value(t.top);
@@ -177,7 +180,8 @@ void machine::begin_value(const thread& t, unsigned char byte, std::vector<threa
   }
   if (!node.number) return;
   const auto state = node.number->step(node.number->start, byte);
-  if (state != dfa::dead) out.push_back({.where = at::number, .top = t.top, .spec = t.spec, .a = state});
+  const std::uint32_t counted = program_.bounds.number_bytes_max == ~0u ? 0 : 1;
+  if (state != dfa::dead) out.push_back({.where = at::number, .top = t.top, .spec = t.spec, .a = state, .b = counted});
 }
 
 void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out) {

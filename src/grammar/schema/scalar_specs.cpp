@@ -258,10 +258,9 @@ result<std::shared_ptr<const dfa>> node_builder::number(const number_rules& rule
   static std::mutex guard;
   static std::map<std::string, std::shared_ptr<const dfa>> common;
   const std::lock_guard lock(guard);
-  auto& place = common[key];
+  auto& place = common[key + (work_.of().plain_numbers ? 'p' : 'f')];
   if (!place) {
-    const limits of;
-    budget separate(of);
+    budget separate(limits{.plain_numbers = work_.of().plain_numbers});
     auto made = build(separate);
     if (!made) return made;
     place = *made;

@@ -228,14 +228,19 @@ class number_builder {
     multiples_ = divisions_.size();
     if (auto added = add_divisions(rules_.not_multiples); !added) return added;
     exponents_ = divisions_.empty() && !rules_.not_integer && !(rules_.integer && !comparisons_.empty());
+    if (is_plain()) exponents_ = false;
     if (rules_.integer) exponent_cap_ = moved_max;
     return {};
   }
+
+  /// Whole numbers are only written as such.
+  [[nodiscard]] bool is_plain() const { return rules_.integer && work_.of().plain_numbers; }
 
   number_state stepped(const number_state& from, char c) const {
     number_state to = from;
     to.at = next_phase(static_cast<phase>(from.at), c);
     if (to.at == bad) return to;
+    if (c == '.' && is_plain()) return to.at = bad, to;
     if (c == '-' && to.at == minus) to.negative = true;
     if (to.at == whole) to.whole_count = std::min<std::uint16_t>(to.whole_count + 1u, 2);
     if ((to.at == whole || to.at == fraction) && c != '0') to.nonzero = true;
@@ -370,6 +375,12 @@ result<dfa> number_literals(const std::vector<decimal>& values, budget& work) {
   nfa all;
   std::vector<nfa::fragment> parts;
   for (const auto& value : values) {
+    if (work.of().plain_numbers) {
+      const auto fraction = value.fraction();
+      const std::string whole = value.whole().empty() ? "0" : value.whole();
+      parts.push_back(all.text((value.negative ? "-" : "") + whole + (fraction.empty() ? "" : "." + fraction)));
+      continue;
+    }
     const auto sign = [&] {
       return value.is_zero() ? all.optional(all.text("-")) : all.text(value.negative ? "-" : "");
     };

@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "protocol/chat/call_splitter.hpp"
+#include "protocol/chat/tool_fields.hpp"
+
 namespace skein::protocol {
 namespace {
 
@@ -55,13 +58,19 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 chat_message read_message(const object_reader& message, bool leniently) {
-  for (const auto name : {"tool_calls", "function_call", "audio"})
+  for (const auto name : {"function_call", "audio"})
     if (const auto asked = message.value(name); asked && !asked->is_empty_array()) message.refuse_unsupported(name);
   std::string role(message.text("role").value_or(""));
   if (leniently) std::ranges::transform(role, role.begin(), lower);
   if (!is_role(role)) message.refuse("role", "must be system, developer, user, assistant or tool");
   const bool raw = leniently && message.boolean("raw").value_or(false);
-  return {std::move(role), read_content(message), std::string(message.text("name").value_or("")), raw};
+  const auto calls = read_called(message);
+  if (!calls.empty() && role != "assistant") message.refuse("tool_calls", "must be in a message of the assistant");
+  chat_message read{std::move(role), {}, std::string(message.text("name").value_or("")), raw};
+  const bool no_content = !calls.empty() && !message.value("content");
+  read.content = text_with_calls(no_content ? std::string() : read_content(message), calls);
+  read.answers_call = read.role == "tool" && message.text("tool_call_id").has_value();
+  return read;
 }
 
 namespace {

@@ -22,7 +22,7 @@ bool is_system(const chat_message& message) { return message.role == "system" ||
 std::string speaker(const chat_message& message, const chat_style& style) {
   if (message.role == "user") return style.user + ':';
   if (message.role == "assistant") return style.assistant + ':';
-  if (message.role == "tool") return "Observation:";
+  if (message.role == "tool") return message.answers_call ? style.user + ':' : "Observation:";
   return style.system + ':';
 }
 
@@ -83,6 +83,7 @@ void append_turns(std::span<const chat_message> messages, const chat_style& styl
     }
     const std::size_t first = i;
     auto text = normalised(message.content);
+    if (message.answers_call) text.insert(0, "Function output:\n");
     for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]) && !messages[i + 1].raw; ++i)
       append_line(text, normalised(messages[i + 1].content));
     append_turn(out.turns, who, text);

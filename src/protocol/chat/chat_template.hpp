@@ -9,8 +9,9 @@
 namespace skein::protocol {
 
 /// Renders a conversation in the format that RWKV chat models are trained on: turns "System: ...", "User: ...",
-/// "Assistant: ...", "Observation: ..." (a tool's answer), with names from the style, joined by blank lines, then the
-/// opening of the next answer. The opening never ends in a space, because the next token includes it.
+/// "Assistant: ...", "Observation: ..." (a tool's answer) or "User: Function output:" (the result of a call), with
+/// names from the style, joined by blank lines, then the opening of the next answer. The opening never ends in a space,
+/// because the next token includes it.
 ///   Consecutive system and developer messages share one System turn, one line each.
 ///   User, system and tool texts are normalised, because a blank line inside a turn would look like its end: CRLF
 ///   becomes LF, runs of newlines become one, both ends are trimmed, indentation stays. Assistant texts are unchanged,

@@ -15,8 +15,11 @@ char lead_of(answer_form form) {
 }  // namespace
 
 answer_form form_of(const generation_request& request) {
-  if (!request.chat || request.reasoning_raw || !request.style.opens_answer || continues_answer(request.messages))
-    return answer_form::raw;
+  return request.reasoning_raw ? answer_form::raw : opening_of(request);
+}
+
+answer_form opening_of(const generation_request& request) {
+  if (!request.chat || !request.style.opens_answer || continues_answer(request.messages)) return answer_form::raw;
   if (request.think != think_mode::off) return answer_form::thinking;
   return request.style.no_think_opening.ends_with("</think") ? answer_form::closing : answer_form::direct;
 }

@@ -8,16 +8,10 @@
 
 namespace skein::protocol {
 
-/// The structure of generated text, determined by the end of its prompt.
-enum class answer_form : std::uint8_t {
-  raw,       ///< content, unchanged
-  direct,    ///< after "Assistant:" or "</think>": one space or newlines, then content
-  closing,   ///< after "</think": '>' and newlines, then content
-  thinking,  ///< after "<think": '>', newlines, thoughts, "</think>", newlines, content
-};
-
 /// The form for the prompt that render_chat makes of this request; raw if the client wants the text unchanged.
 [[nodiscard]] answer_form form_of(const generation_request& request);
+/// The form for that prompt, also if the client wants the text unchanged.
+[[nodiscard]] answer_form opening_of(const generation_request& request);
 
 /// The same for the text of a rendered prompt.
 [[nodiscard]] answer_form form_after(std::string_view prompt);

@@ -5,40 +5,13 @@
 #include <optional>
 #include <utility>
 
-#include "protocol/json/json.hpp"
-#include "protocol/json/json_writer.hpp"
+#include "protocol/json/json_copy.hpp"
 
 namespace skein::protocol {
 namespace {
 
 constexpr std::string_view open_tag = "<tool_call>", close_tag = "</tool_call>", line_mark = "@@tool ";
 constexpr std::string_view blank = " \t\r\n";
-
-void write(json_writer& out, json_value value) {
-  switch (value.kind()) {
-    case json_kind::null: out.null(); break;
-    case json_kind::boolean: out.value(*value.boolean()); break;
-    case json_kind::string: out.value(*value.text()); break;
-    case json_kind::number:
-      if (const auto whole = value.integer())
-        out.value(*whole);
-      else if (const auto large = value.unsigned_integer())
-        out.value(*large);
-      else
-        out.value(*value.number());
-      break;
-    case json_kind::array:
-      out.begin_array();
-      for (const auto element : value.elements()) write(out, element);
-      out.end_array();
-      break;
-    case json_kind::object:
-      out.begin_object();
-      for (const auto [name, member] : value.members()) write(out.key(name), member);
-      out.end_object();
-      break;
-  }
-}
 
 std::optional<tool_call> read_call(std::string_view json) {
   const auto document = json_document::parse(json, {});
@@ -48,7 +21,7 @@ std::optional<tool_call> read_call(std::string_view json) {
   if (!name || !name->text() || !arguments || !arguments->is(json_kind::object)) return std::nullopt;
   tool_call call{"", std::string(*name->text()), ""};
   json_writer out(call.arguments);
-  write(out, *arguments);
+  copy_json(out, *arguments);
   return call;
 }
 

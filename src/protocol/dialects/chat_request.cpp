@@ -3,6 +3,7 @@
 #include <span>
 
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/tool_fields.hpp"
 #include "protocol/chat/tool_tags.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/requests/shared_fields.hpp"
@@ -93,7 +94,7 @@ void read_tool_tags(const object_reader& body, generation_request& out) {
   const auto parser = body.text("tool_call_parser").value_or("auto");
   if (parser != "auto" && parser != "tag" && parser != "prefix")
     body.refuse("tool_call_parser", "must be one of: auto, tag, prefix");
-  if (wanted && !out.stream) out.writer = tool_tag_writer(parser != "prefix", parser != "tag");
+  if (wanted && !out.stream && !out.tool_names) out.writer = tool_tag_writer(parser != "prefix", parser != "tag");
 }
 
 }  // namespace
@@ -101,6 +102,7 @@ void read_tool_tags(const object_reader& body, generation_request& out) {
 void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
   if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient);
   out.style.no_think_opening = by.preset.no_think_opening;
+  read_tools(body, out);
 }
 
 void read_spoken_conversation(const object_reader& body, const reading& by, generation_request& out) {
@@ -117,6 +119,7 @@ void read_spoken_conversation(const object_reader& body, const reading& by, gene
 
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
+  refuse_functions(body);
   read_chat_logprobs(body, out.sampling);
   out.think = read_think(body, by.preset);
   if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;

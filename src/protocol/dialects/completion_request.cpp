@@ -88,6 +88,7 @@ void read_prompt(const object_reader& body, const reading& by, generation_reques
 
 void read_text_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
+  refuse_tool_use(body);
   read_rows(body, by.limits, out);
   read_completion_logprobs(body, out.sampling);
   out.echo = body.boolean("echo").value_or(false);

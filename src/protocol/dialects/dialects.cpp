@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "protocol/chat/think_splitter.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/json/json_writer.hpp"
 #include "protocol/requests/shared_fields.hpp"
@@ -257,17 +258,20 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   out.writer = lasting(*by.as.writer);
   out.prompt_field = by.as.prompt_field;
   out.lenient = by.as.lenient;
-  refuse_constraints(body);
+  read_constraint(body, out);
   by.as.read_prompts(body, by, out);
   read_delivery(body, by, out);
   sampling_rules rules = by.as.rules(by.preset);
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   read_sampling(body, rules, by.limits, out.sampling);
   out.penalises_prompt = !rules.temperature_only && body.boolean("global_penalty").value_or(rules.penalises_prompt);
+  if (out.constraint && out.constraint->marks.empty())
+    rules.turn_ends.clear();  // the text ends itself, and may contain them
   read_stops(body, rules.turn_ends, by.limits, out);
   if (by.as.read_more) by.as.read_more(body, by, out);
   read_beginning(body, by.limits, out);
   if (by.as.sessions) read_session(body, out);
+  if (out.constraint) out.constraint->after = opening_of(out);
 }
 
 }  // namespace

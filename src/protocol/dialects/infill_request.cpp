@@ -77,6 +77,7 @@ void read_infill(const object_reader& body, const reading&, generation_request& 
 
 void read_infill_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
+  refuse_tool_use(body);
   read_one_row(body, by, out);
   const auto wanted = body.integer("n_predict", -2, std::numeric_limits<std::int64_t>::max());
   const std::int64_t most = by.limits.max_tokens_max;  // below 0: up to the limit

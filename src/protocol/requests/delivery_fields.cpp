@@ -16,20 +16,6 @@ bool asks_for(const object_reader& body, std::string_view name) {
   return value && !asks_for_nothing(*value);
 }
 
-/// vLLM's structured_outputs; has no effect if all its members are null or empty.
-void refuse_structured_outputs(const object_reader& body) {
-  const auto wanted = body.value("structured_outputs");
-  if (!wanted || asks_for_nothing(*wanted)) return;
-  if (wanted->is(json_kind::object)) {
-    const auto members = wanted->members();
-    const auto neutral = [](json_value v) { return v.is(json_kind::null) || asks_for_nothing(v); };
-    bool nothing = true;
-    for (const auto [name, value] : members) nothing = nothing && neutral(value);
-    if (nothing) return;
-  }
-  body.refuse_unsupported("structured_outputs");
-}
-
 /// Accepts tools, under their newer and older names, only if the request says that none may be called.
 void refuse_tools(const object_reader& body, std::string_view list, std::string_view choice) {
   const auto chosen = body.value(choice);
@@ -69,7 +55,6 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 }
 
 void refuse_unsupported_fields(const object_reader& body) {
-  refuse_tool_use(body);
   if (const auto modalities = body.array("modalities"))
     for (const auto modality : modalities->elements())
       if (modality.text() != "text") body.refuse_unsupported("modalities");
@@ -79,18 +64,9 @@ void refuse_unsupported_fields(const object_reader& body) {
 
 void refuse_tool_use(const object_reader& body) {
   refuse_tools(body, "tools", "tool_choice");
-  refuse_tools(body, "functions", "function_call");
+  refuse_functions(body);
 }
 
-void refuse_constraints(const object_reader& body) {
-  if (const auto format = body.object("response_format"))
-    if (const auto type = format->text("type").value_or(""); !type.empty() && type != "text")
-      body.refuse_unsupported("response_format");
-  refuse_structured_outputs(body);
-  for (const auto name :
-       {"grammar", "json_schema", "bnf_schema", "ebnf", "regex", "format", "structural_tag", "guided_json",
-        "guided_regex", "guided_choice", "guided_grammar", "guided_json_object", "guided_decoding"})
-    if (asks_for(body, name)) body.refuse_unsupported(name);
-}
+void refuse_functions(const object_reader& body) { refuse_tools(body, "functions", "function_call"); }
 
 }  // namespace skein::protocol

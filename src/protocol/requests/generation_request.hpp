@@ -18,15 +18,35 @@ namespace skein::protocol {
 class answer_writer;
 
 struct chat_message {
-  std::string role;     ///< system, developer, user, assistant or tool
-  std::string content;  ///< text parts joined
-  std::string name;     ///< optional
-  bool raw = false;     ///< inserted into the prompt unchanged, without a role name or blank line
+  std::string role;           ///< system, developer, user, assistant or tool
+  std::string content;        ///< text parts joined
+  std::string name;           ///< optional
+  bool raw = false;           ///< inserted into the prompt unchanged, without a role name or blank line
+  bool answers_call = false;  ///< role tool: the result of a call
 };
 
 /// How an assistant turn is opened; see protocol/chat_template. english, short and long append an instruction to the
 /// last user text; chinese begins the thinking with a Chinese word.
 enum class think_mode : std::uint8_t { off, on, short_think, long_think, english_think, chinese_think };
+
+/// The structure of generated text, determined by the end of its prompt.
+enum class answer_form : std::uint8_t {
+  raw,       ///< content, unchanged
+  direct,    ///< after "Assistant:" or "</think>": one space or newlines, then content
+  closing,   ///< after "</think": '>' and newlines, then content
+  thinking,  ///< after "<think": '>', newlines, thoughts, "</think>", newlines, content
+};
+
+/// What the text of an answer must match.
+struct text_constraint {
+  enum class kind : std::uint8_t { json_object, json_schema, regex, choices, gbnf } what = kind::json_object;
+  std::string text;                      ///< schema, pattern or rules; of choices, a JSON array of strings
+  std::string field;                     ///< of the request, for errors
+  std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
+  answer_form after = answer_form::raw;  ///< how the prompt ends that the text follows
+  std::vector<std::string> marks = {};   ///< not empty: free text, up to one of these
+  std::vector<token_id> answered = {};   ///< tokens of the same answer that an earlier run sampled
+};
 
 /// The texts of the chat template.
 struct chat_style {
@@ -108,11 +128,14 @@ struct generation_request {
   std::optional<std::string> suffix;  ///< completions: fill in the middle
   bool echo = false;
   think_mode think = think_mode::off;
-  bool reasoning_raw = false;          ///< leave the thinking in the content
-  bool force_reasoning = false;        ///< prevent the answer from closing its thinking at once, see prepare()
-  sampling::sampling_params sampling;  ///< for row 0, as sent by the client; prepared_call adds to it
-  bool seed_given = false;             ///< false: the request actor samples a seed
-  bool foreign_stop_ids = false;       ///< stop ids may be of another vocabulary: ignore unknown ones
+  bool reasoning_raw = false;                 ///< leave the thinking in the content
+  bool force_reasoning = false;               ///< prevent the answer from closing its thinking at once, see prepare()
+  sampling::sampling_params sampling;         ///< for row 0, as sent by the client; prepared_call adds to it
+  bool seed_given = false;                    ///< false: the request actor samples a seed
+  bool foreign_stop_ids = false;              ///< stop ids may be of another vocabulary: ignore unknown ones
+  std::optional<text_constraint> constraint;  ///< none: any text
+  std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call; null: none
+  bool calls_at_once = false;                                  ///< the answer begins with a call
   bool ignore_eos = false;
   bool shows_stop = false;        ///< include the stop string that ends the answer in its text
   std::vector<std::string> stop;  ///< all stop strings, including turn ends

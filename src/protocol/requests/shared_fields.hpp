@@ -39,12 +39,16 @@ void read_session(const object_reader& body, generation_request& out);
 [[nodiscard]] bool fits_in_path(std::string_view session_id);
 inline constexpr const char* no_path = "must not have control characters or the path segments . and ..";
 
-/// Rejects unsupported fields that would change the answer: tools, audio and the like. Empty values ("", [], false)
+/// Rejects unsupported fields that would change the answer: audio and the like. Empty values ("", [], false)
 /// count as absent.
 void refuse_unsupported_fields(const object_reader& body);
 /// Rejects tools and functions, unless the choice is "none"; "auto" without tools is accepted.
 void refuse_tool_use(const object_reader& body);
-/// Rejects constrained output (grammar, schema, pattern), under the field names of any server. For all dialects.
-void refuse_constraints(const object_reader& body);
+/// Rejects the older names of tools, likewise.
+void refuse_functions(const object_reader& body);
+/// Reads what the text must match (schema, pattern, grammar), under the field names of any server. For all dialects.
+void read_constraint(const object_reader& body, generation_request& out);
+/// The same for `text.format` of the Responses API.
+void read_text_format(const object_reader& body, generation_request& out);
 
 }  // namespace skein::protocol

@@ -53,6 +53,9 @@ struct tool_call {
   std::string arguments;  ///< an object, as JSON text
 };
 
+/// The id of a call: of the answer, the choice and the call's number.
+[[nodiscard]] std::string call_id(std::string_view answer, std::uint32_t index, std::uint32_t number);
+
 /// An end caused by the server, not by the text: "drain", "timeout", "device_lost" or "response_bytes_max".
 struct administrative_stop {
   std::string stop_reason;

@@ -23,6 +23,12 @@ std::string answer_id(std::string_view prefix, const std::array<std::uint8_t, 12
   return id;
 }
 
+std::string call_id(std::string_view answer, std::uint32_t index, std::uint32_t number) {
+  constexpr std::size_t kept = 24;  // random digits at the end of every id
+  const auto random = answer.substr(answer.size() - std::min(kept, answer.size()));
+  return "call_" + std::string(random) + '_' + std::to_string(index) + '_' + std::to_string(number);
+}
+
 bool is_parked(std::string_view stop_reason) {
   return stop_reason == "drain" || stop_reason == "timeout" || stop_reason == "client_gone";
 }

@@ -8,6 +8,13 @@
 namespace skein::protocol {
 namespace {
 
+/// A call as two events: its name, and its arguments.
+std::string chat_call_events(const answer_head& head, std::uint32_t index, std::uint32_t number,
+                             const tool_call& call) {
+  return sse_event(chat_call_chunk(head, index, number, call, call_part::name, head.usage_follows)) +
+         sse_event(chat_call_chunk(head, index, number, call, call_part::arguments, head.usage_follows));
+}
+
 class chat_answers final : public answer_writer {
  public:
   std::string id(const answer_names& names) const override { return answer_id("chatcmpl-", names.random); }
@@ -16,8 +23,12 @@ class chat_answers final : public answer_writer {
   }
   std::string delta_events(const answer_head& head, std::span<const row_delta> rows) const override {
     std::string events;
-    for (const auto& d : rows)
-      events += sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
+    for (const auto& d : rows) {
+      if (d.calls.empty() || !d.reasoning.empty() || !d.content.empty())
+        events += sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
+      for (std::size_t i = 0; i < d.calls.size(); ++i)
+        events += chat_call_events(head, d.index, d.first_call + static_cast<std::uint32_t>(i), d.calls[i]);
+    }
     return events;
   }
   std::string end_event(const answer_head& head, std::uint32_t index, const answer_end& end,

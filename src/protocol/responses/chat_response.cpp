@@ -78,6 +78,20 @@ std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, b
                      });
 }
 
+std::string chat_call_chunk(const answer_head& head, std::uint32_t index, std::uint32_t number, const tool_call& call,
+                            call_part which, bool usage_follows) {
+  return delta_event(head, {.index = index, .usage_follows = usage_follows}, [&](json_writer& out) {
+    out.key("tool_calls").begin_array().begin_object().key("index").value(number);
+    if (which == call_part::name) {
+      out.key("id").value(call.id).key("type").value("function").key("function").begin_object();
+      out.key("name").value(call.name).key("arguments").value("").end_object();
+    } else {
+      out.key("function").begin_object().key("arguments").value(call.arguments).end_object();
+    }
+    out.end_object().end_array();
+  });
+}
+
 std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end, bool usage_follows,
                              const session_note* session) {
   return delta_event(head, {.index = index, .end = &end, .usage_follows = usage_follows, .session = session},

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "protocol/json/json_copy.hpp"
 #include "protocol/responses/answer_parts.hpp"
 #include "protocol/responses_api/response_id.hpp"
 
@@ -23,8 +24,25 @@ void write_facts(json_writer& out, const response_facts& f) {
   write_or_null(out, f.effort);
   out.key("summary").null().end_object();
   out.key("store").value(f.store);
+  out.key("text").begin_object().key("format");
+  f.text_format.empty() ? out.begin_object().key("type").value("text").end_object() : out.json(f.text_format);
+  out.end_object();
   out.key("temperature").value(f.temperature).key("top_p").value(f.top_p);
   write_or_null(out.key("user"), f.user);
+  out.key("parallel_tool_calls").value(f.parallel_tool_calls);
+  out.key("tool_choice");
+  f.tool_choice.empty() ? out.value("auto") : out.json(f.tool_choice);
+  out.key("tools").json(f.tools.empty() ? "[]" : f.tools);
+}
+
+/// A member as JSON; empty if it is absent.
+std::string json_of(const object_reader& body, std::string_view name) {
+  std::string json;
+  if (const auto value = body.value(name)) {
+    json_writer to(json);
+    copy_json(to, *value);
+  }
+  return json;
 }
 
 void write_response_usage(json_writer& out, const token_usage& u) {
@@ -105,6 +123,14 @@ void read_facts(const object_reader& body, response_facts& out) {
   out.previous_response_id = body.text("previous_response_id").value_or("");
   if (const auto reasoning = body.object("reasoning")) out.effort = reasoning->text("effort").value_or("");
   out.user = body.text("user").value_or("");
+  if (const auto text = body.object("text"))
+    if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text") {
+      json_writer to(out.text_format);
+      copy_json(to, *text->value("format"));
+    }
+  if (const auto tools = body.value("tools"); tools && !tools->is_empty_array()) out.tools = json_of(body, "tools");
+  out.tool_choice = json_of(body, "tool_choice");
+  out.parallel_tool_calls = body.boolean("parallel_tool_calls").value_or(true);
   out.store = body.boolean("store").value_or(true);
   out.background = body.boolean("background").value_or(false);
 }
@@ -133,6 +159,17 @@ void write_message_item(json_writer& out, std::string_view response, std::string
   out.end_array().end_object();
 }
 
+std::string call_item_id(std::string_view response, std::size_t number) {
+  return item_id("fc_", response) + '_' + std::to_string(number);
+}
+
+void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
+                     response_status status) {
+  out.begin_object().key("id").value(call_item_id(response, number)).key("type").value("function_call");
+  out.key("status").value(item_status(status)).key("call_id").value(call.id).key("name").value(call.name);
+  out.key("arguments").value(status == response_status::in_progress ? "" : call.arguments).end_object();
+}
+
 void write_response(json_writer& out, const response_facts& f, const response_text& text,
                     const response_outcome& outcome, const token_usage* usage, const session_note* session) {
   out.begin_object().key("id").value(f.id).key("object").value("response").key("created_at").value(f.created);
@@ -156,13 +193,14 @@ void write_response(json_writer& out, const response_facts& f, const response_te
     out.begin_object().key("id").value(f.conversation).end_object();
   out.key("output").begin_array();
   const bool over = outcome.status > response_status::in_progress;
-  const bool speaks = over || !text.content.empty();
+  const bool speaks = (over && text.calls.empty()) || !text.content.empty();
   if (!text.reasoning.empty())
-    write_reasoning_item(out, f.id, text.reasoning, speaks ? response_status::completed : outcome.status);
+    write_reasoning_item(out, f.id, text.reasoning,
+                         speaks || !text.calls.empty() ? response_status::completed : outcome.status);
   if (speaks) write_message_item(out, f.id, text.content, outcome.status);
+  for (std::size_t i = 0; i < text.calls.size(); ++i)
+    write_call_item(out, f.id, i, text.calls[i], response_status::completed);
   out.end_array();
-  out.key("parallel_tool_calls").value(true).key("tool_choice").value("auto").key("tools").begin_array().end_array();
-  out.key("text").begin_object().key("format").begin_object().key("type").value("text").end_object().end_object();
   out.key("truncation").value("disabled");
   out.key("usage");
   usage ? write_response_usage(out, *usage) : void(out.null());

@@ -20,6 +20,9 @@ struct response_facts {
   std::optional<std::string> instructions;
   metadata_fields metadata;
   std::string previous_response_id, conversation, effort, user;  ///< empty: not given
+  std::string text_format;                                       ///< JSON; empty: text
+  std::string tools, tool_choice;                                ///< JSON; empty: not given
+  bool parallel_tool_calls = true;
   std::optional<std::int64_t> max_output_tokens;
   bool store = true;
   bool background = false;
@@ -34,6 +37,7 @@ struct response_facts {
 struct response_text {
   std::string reasoning, content;
   std::vector<std::uint32_t> reasoning_steps, content_steps;
+  std::vector<tool_call> calls = {};
 };
 
 enum class response_status : std::uint8_t { queued, in_progress, completed, incomplete, cancelled, failed };
@@ -68,6 +72,9 @@ void write_response(json_writer& out, const response_facts& facts, const respons
 // Items and parts, complete or at their beginning.
 void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
 void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
+void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
+                     response_status status);
+[[nodiscard]] std::string call_item_id(std::string_view response, std::size_t number);
 void write_text_part(json_writer& out, std::string_view text);
 void write_reasoning_part(json_writer& out, std::string_view text);
 

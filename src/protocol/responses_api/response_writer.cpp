@@ -34,8 +34,8 @@ struct response_writer::telling {
   std::optional<std::uint64_t> after;
   response_facts facts;
   response_text text;
-  std::uint64_t next = 0;  // number of the next event
-  bool reasons = false, speaks = false;
+  std::uint64_t next = 0;                              // number of the next event
+  bool reasons = false, speaks = false, said = false;  // said: the text is over
   answer_end end;
   std::string events;
 
@@ -118,6 +118,31 @@ struct response_writer::telling {
     });
   }
 
+  void call(const tool_call& made) {
+    if (!std::exchange(said, true) && (speaks || reasons)) end_item(response_status::completed);
+    const std::size_t number = text.calls.size();
+    const std::size_t index = (text.reasoning.empty() ? 0 : 1) + (speaks ? 1 : 0) + number;
+    const auto about = [&](std::string_view type, auto write) {
+      event(type, [&](json_writer& out) {
+        out.key("output_index").value(index);
+        write(out);
+      });
+    };
+    const auto whole = [&](response_status status) {
+      return [&, status](json_writer& out) { write_call_item(out.key("item"), facts.id, number, made, status); };
+    };
+    about("response.output_item.added", whole(response_status::in_progress));
+    about("response.function_call_arguments.delta", [&](json_writer& out) {
+      out.key("item_id").value(call_item_id(facts.id, number)).key("delta").value(made.arguments);
+    });
+    about("response.function_call_arguments.done", [&](json_writer& out) {
+      out.key("item_id").value(call_item_id(facts.id, number)).key("name").value(made.name);
+      out.key("arguments").value(made.arguments);
+    });
+    about("response.output_item.done", whole(response_status::completed));
+    text.calls.push_back(made);
+  }
+
   /// Writes a text in the given steps, and the rest of it in one more.
   template <typename Tell>
   void repeat(std::string_view all, const std::vector<std::uint32_t>& steps, std::vector<std::uint32_t>& told,
@@ -159,6 +184,7 @@ std::string response_writer::begin_event(const answer_head& head, std::uint32_t)
   t.response("response.in_progress", runs);
   t.repeat(t.known.reasoning, t.known.reasoning_steps, t.text.reasoning_steps, [&](auto piece) { t.reason(piece); });
   t.repeat(t.known.content, t.known.content_steps, t.text.content_steps, [&](auto piece) { t.speak(piece); });
+  for (const auto& call : t.known.calls) t.call(call);
   return t.take();
 }
 
@@ -166,6 +192,7 @@ std::string response_writer::delta_events(const answer_head&, std::span<const ro
   for (const auto& row : rows) {
     if (!row.reasoning.empty()) told_->reason(row.reasoning);
     if (!row.content.empty()) told_->speak(row.content);
+    for (const auto& call : row.calls) told_->call(call);
   }
   return told_->take();
 }
@@ -184,7 +211,7 @@ std::string response_writer::last_events(const answer_head&, const token_usage& 
 std::string response_writer::concluding_events(const response_outcome& outcome, const token_usage& usage,
                                                const session_note* session) const {
   telling& t = *told_;
-  if (!outcome.parked) {  // otherwise its items continue when the answer does
+  if (!outcome.parked && !t.said) {  // otherwise its items continue when the answer does
     t.begin_speaking();
     t.end_item(outcome.status);
   }
@@ -205,7 +232,8 @@ std::string response_writer::body(const answer_head& head, std::vector<whole_row
   std::string json;
   json_writer out(json);
   const whole_row& row = rows.front();
-  write_response(out, named(facts_, head), {row.reasoning, row.content, {}, {}}, outcome_of(row.end), &usage, session);
+  const response_text text{row.reasoning, row.content, {}, {}, row.tool_calls};
+  write_response(out, named(facts_, head), text, outcome_of(row.end), &usage, session);
   return json;
 }
 

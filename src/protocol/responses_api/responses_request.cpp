@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/tool_fields.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/requests/shared_fields.hpp"
 #include "protocol/responses_api/response_id.hpp"
@@ -15,10 +17,38 @@
 namespace skein::protocol {
 namespace {
 
+/// A call belongs to the assistant's turn before it.
+void read_call_item(const object_reader& item, std::vector<chat_message>& out) {
+  const tool_call call{"", std::string(item.text("name").value_or("")), read_arguments(item, "arguments")};
+  if (call.name.empty()) item.refuse("name", "must be a string");
+  if (out.empty() || out.back().role != "assistant") out.push_back({"assistant", "", ""});
+  out.back().content = text_with_calls(out.back().content, {&call, 1});
+}
+
+void read_output_item(const object_reader& item, std::vector<chat_message>& out) {
+  const auto output = item.value("output");
+  chat_message result{"tool", "", ""};
+  result.answers_call = true;
+  if (output && output->text()) {
+    result.content = *output->text();
+  } else if (output && output->is(json_kind::array)) {
+    for (const auto part : output->elements()) {
+      const auto text = part.is(json_kind::object) ? part.member("text") : std::nullopt;
+      if (!text || !text->text()) return item.refuse("output", "must be a string or a list of text parts");
+      result.content += *text->text();
+    }
+  } else {
+    item.refuse("output", "must be a string or a list of text parts");
+  }
+  out.push_back(std::move(result));
+}
+
 /// An item of `input`: a message, or another item of an earlier answer that the client sends back.
 void read_item(const object_reader& item, std::vector<chat_message>& out) {
   const auto type = item.text("type").value_or("message");
   if (type == "reasoning") return;  // the state already includes it
+  if (type == "function_call") return read_call_item(item, out);
+  if (type == "function_call_output") return read_output_item(item, out);
   if (type != "message") return item.refuse_unsupported("type");
   out.push_back(read_message(item));
 }
@@ -38,10 +68,7 @@ void read_items(json_value list, const object_reader& body, std::vector<chat_mes
 /// Rejects unsupported fields that would change the answer. Fields that only name a cache, a tier or an end user are
 /// ignored.
 void refuse_what_is_not_done(const object_reader& body) {
-  refuse_tool_use(body);
-  if (const auto text = body.object("text"))
-    if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text")
-      text->refuse_unsupported("format");
+  refuse_functions(body);
   if (body.integer("top_logprobs", 0, 20).value_or(0) > 0) body.refuse_unsupported("top_logprobs");
   if (const auto include = body.array("include"))
     for (const auto what : include->elements())
@@ -85,8 +112,24 @@ std::string conversation_in(const object_reader& body) {
   return {};
 }
 
+/// The names of tools that were given as JSON.
+tool_names names_in(std::string_view tools) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  const auto list = json_document::parse(tools, {});
+  if (!list || !list->root().is(json_kind::array)) return nullptr;
+  for (const auto element : list->root().elements())
+    if (const auto name = element.is(json_kind::object) ? element.member("name") : std::nullopt; name && name->text())
+      names->emplace_back(*name->text());
+  return names;
+}
+
 response_text text_of(const logged_response& logged, remembered_response& was) {
-  return {logged.reasoning, logged.answer, std::move(was.reasoning_steps), std::move(was.content_steps)};
+  response_text text{logged.reasoning, "", std::move(was.reasoning_steps), std::move(was.content_steps)};
+  call_splitter calls(was.facts.tools.empty() ? nullptr : names_in(was.facts.tools), false);
+  calls.push(logged.answer, text.content, text.calls);
+  calls.finish(text.content, text.calls);
+  for (std::uint32_t i = 0; i < text.calls.size(); ++i) text.calls[i].id = call_id(logged.id, 0, i);
+  return text;
 }
 
 /// Reads the settings of a turn: `read(settings, response)`.
@@ -114,7 +157,8 @@ std::optional<std::uint64_t> number_in(std::string_view settings, std::string_vi
 
 known_response known(const logged_response& logged, const object_reader& response) {
   auto was = read_remembered(response);
-  known_response k{std::move(was.facts), was.usage, text_of(logged, was),
+  auto text = text_of(logged, was);
+  known_response k{std::move(was.facts), was.usage, std::move(text),
                    outcome_of(logged.finish_reason, logged.stop_reason, logged.unfinished)};
   k.facts.id = logged.id;
   return k;
@@ -177,6 +221,8 @@ void read_input(const object_reader& body, const reading& by, generation_request
     body.refuse("input", "must be a string or a list of items");
   if (out.messages.size() == before) body.refuse("input", "must have at least one message");
   out.style.no_think_opening = by.preset.no_think_opening;
+  read_text_format(body, out);
+  read_tools(body, out);
 }
 
 void read_response_options(const object_reader& body, const reading& by, generation_request& out) {
@@ -273,6 +319,9 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
+    read_text_format(response, r);
+    read_tools(response, r);
+    r.messages.clear();  // the conversation has them
     r.stream = true;
     r.model = k.facts.model;
     session_fields session;

@@ -1,8 +1,8 @@
-#include "actors/request/shared/model_devices.hpp"
+#include "actors/request/devices/model_devices.hpp"
 
 #include <algorithm>
 
-#include "actors/request/shared/device_policy.hpp"
+#include "actors/request/devices/device_policy.hpp"
 
 namespace skein::request {
 

@@ -1,4 +1,4 @@
-#include "actors/request/shared/device_policy.hpp"
+#include "actors/request/devices/device_policy.hpp"
 
 #include <algorithm>
 #include <cstddef>

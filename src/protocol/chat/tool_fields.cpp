@@ -1,0 +1,254 @@
+#include "protocol/chat/tool_fields.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "protocol/chat/call_splitter.hpp"
+#include "protocol/json/json_copy.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::size_t tools_max = 128, name_bytes_max = 64, calls_max = 16;
+constexpr std::string_view call_opening = "Assistant: ```json";
+
+struct tool {
+  std::string name, description;
+  std::optional<json_value> parameters;
+  bool strict = false;
+};
+
+bool is_tool_name(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  return !name.empty() && name.size() <= name_bytes_max && std::ranges::all_of(name, fits);
+}
+
+/// One element of `tools`; the Responses API has no member `function`.
+std::optional<tool> read_tool(const object_reader& element) {
+  if (element.text("type").value_or("") != "function") {
+    element.refuse("type", "must be function: other tools are not supported");
+    return std::nullopt;
+  }
+  const auto function = element.object("function");
+  const object_reader& of = function ? *function : element;
+  tool read;
+  read.name = of.text("name").value_or("");
+  if (!is_tool_name(read.name)) of.refuse("name", "must have 1 to 64 letters, digits, _, - or .");
+  read.description = of.text("description").value_or("");
+  read.strict = of.boolean("strict").value_or(false);
+  if (of.object("parameters")) read.parameters = of.value("parameters");
+  return read;
+}
+
+std::vector<tool> read_list(const object_reader& body) {
+  std::vector<tool> tools;
+  const auto list = body.array("tools");
+  if (!list) return tools;
+  for (const auto element : list->elements()) {
+    const auto path = element_path(body.path_of("tools"), tools.size());
+    if (tools.size() == tools_max) {
+      body.refuse("tools", "must have at most 128 tools");
+      break;
+    }
+    if (!element.is(json_kind::object)) {
+      body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
+      break;
+    }
+    auto read = read_tool({element, path, body.fault()});
+    if (!read || body.fault().found()) break;
+    if (std::ranges::find(tools, read->name, &tool::name) != tools.end())
+      body.refuse("tools", "has the name " + read->name + " twice");
+    tools.push_back(std::move(*read));
+  }
+  return tools;
+}
+
+struct tool_wish {
+  enum class mode : std::uint8_t { none, automatic, required } how = mode::automatic;
+  std::vector<std::string> allowed;  ///< empty: all
+};
+
+std::string name_in(const object_reader& choice) {
+  const auto function = choice.object("function");
+  return std::string((function ? *function : choice).text("name").value_or(""));
+}
+
+/// A mode, a function, or a list of allowed ones with a mode.
+tool_wish read_choice(const object_reader& body) {
+  using mode = tool_wish::mode;
+  tool_wish wish;
+  const auto given = body.value("tool_choice");
+  if (!given) return wish;
+  const auto mode_of = [&](std::string_view name) {
+    if (name == "none") wish.how = mode::none;
+    if (name == "required" || name == "any") wish.how = mode::required;
+    return name == "none" || name == "auto" || name == "required" || name == "any" || name.empty();
+  };
+  if (const auto name = given->text()) {
+    if (!mode_of(*name)) body.refuse("tool_choice", "must be none, auto, required or a function");
+    return wish;
+  }
+  const auto choice = body.object("tool_choice");
+  if (!choice) return wish;
+  const auto type = choice->text("type").value_or("function");
+  if (type == "function") {
+    wish.how = mode::required;
+    wish.allowed.push_back(name_in(*choice));
+  } else if (type == "allowed_tools") {
+    const auto inner = choice->object("allowed_tools");
+    const object_reader& list = inner ? *inner : *choice;
+    if (!mode_of(list.text("mode").value_or("auto"))) list.refuse("mode", "must be auto or required");
+    const auto tools = list.array("tools");
+    if (!tools || tools->is_empty_array()) list.refuse("tools", "must be a list of functions");
+    if (tools)
+      for (const auto element : tools->elements())
+        if (element.is(json_kind::object))
+          wish.allowed.push_back(name_in({element, list.path_of("tools"), body.fault()}));
+  } else {
+    choice->refuse("type", "must be function or allowed_tools");
+  }
+  return wish;
+}
+
+/// The members of a tool's schema as one of a larger schema: references stay within it, and it describes an object.
+void write_parameters(json_writer& out, const tool& of, std::size_t index, bool relaxed) {
+  out.begin_object();
+  bool typed = false, refers = false;
+  if (of.parameters && !relaxed)
+    for (const auto [name, value] : of.parameters->members()) {
+      if (name == "$schema" || name == "$id") continue;
+      typed = typed || name == "type";
+      refers = refers || name == "$ref";
+      copy_json(out.key(name), value);
+    }
+  if (!refers) {
+    if (!relaxed) out.key("$id").value("tool:/" + std::to_string(index));
+    if (!typed) out.key("type").value("object");
+  }
+  out.end_object();
+}
+
+/// A call of one of the tools, or a list of calls.
+std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object().key("$defs").begin_object().key("call").begin_object().key("anyOf").begin_array();
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    out.begin_object().key("type").value("object").key("properties").begin_object();
+    out.key("name").begin_object().key("const").value(tools[i].name).end_object();
+    write_parameters(out.key("arguments"), tools[i], i, relaxed && !tools[i].strict);
+    out.end_object().key("required").begin_array().value("name").value("arguments").end_array();
+    out.key("additionalProperties").value(false).end_object();
+  }
+  out.end_array().end_object().end_object();
+  out.key("anyOf").begin_array().begin_object().key("$ref").value("#/$defs/call").end_object();
+  if (several) {
+    out.begin_object().key("type").value("array").key("items").begin_object().key("$ref").value("#/$defs/call");
+    out.end_object().key("minItems").value(1).key("maxItems").value(calls_max).end_object();
+  }
+  out.end_array().end_object();
+  return json;
+}
+
+/// What a model reads of its tools, in the form of its training: the parameters are called arguments.
+std::string description_of(const std::vector<tool>& tools, bool only_calls) {
+  std::string text = "Tools:\n";
+  json_writer out(text);
+  out.begin_array();
+  for (const auto& one : tools) {
+    out.begin_object().key("name").value(one.name);
+    if (!one.description.empty()) out.key("description").value(one.description);
+    out.key("arguments");
+    const auto properties = one.parameters ? one.parameters->member("properties") : std::nullopt;
+    if (properties)
+      copy_json(out, *properties);
+    else
+      out.begin_object().end_object();
+    out.end_object();
+  }
+  out.end_array();
+  if (only_calls) text += "\nReturn only a JSON function call.";
+  return text;
+}
+
+bool is_system_role(const chat_message& message) {
+  return (message.role == "system" || message.role == "developer") && !message.raw;
+}
+
+}  // namespace
+
+void read_tools(const object_reader& body, generation_request& out) {
+  auto tools = read_list(body);
+  const auto wish = read_choice(body);
+  const bool several = body.boolean("parallel_tool_calls").value_or(true);
+  if (body.fault().found() || wish.how == tool_wish::mode::none) return;
+  if (tools.empty()) {
+    if (wish.how == tool_wish::mode::required) body.refuse("tool_choice", "needs tools");
+    return;
+  }
+  for (const auto& name : wish.allowed)
+    if (std::ranges::find(tools, name, &tool::name) == tools.end())
+      return body.refuse("tool_choice",
+                         "names the function " + name.substr(0, name_bytes_max) + ", which is not in tools");
+  const bool required = wish.how == tool_wish::mode::required;
+  const auto after_system = std::ranges::find_if_not(out.messages, is_system_role);
+  out.messages.insert(after_system, {"system", description_of(tools, required), ""});
+  if (!wish.allowed.empty())
+    std::erase_if(tools, [&](const tool& t) { return std::ranges::find(wish.allowed, t.name) == wish.allowed.end(); });
+
+  if (out.constraint)
+    return body.fault().report(error_kind::unsupported, out.constraint->field,
+                               out.constraint->field + " cannot be combined with tools that may be called");
+  text_constraint calls;
+  calls.what = text_constraint::kind::json_schema;
+  calls.text = schema_of(tools, several, false);
+  calls.relaxed = schema_of(tools, several, true);
+  calls.field = body.path_of("tools");
+  if (!required)
+    for (const auto mark : call_marks()) calls.marks.emplace_back(mark);
+  out.constraint = std::move(calls);
+  std::vector<std::string> names;
+  for (auto& one : tools) names.push_back(std::move(one.name));
+  out.tool_names = std::make_shared<const std::vector<std::string>>(std::move(names));
+  out.calls_at_once = required;
+  if (required) out.style.no_think_opening = call_opening;
+}
+
+std::string read_arguments(const object_reader& function, std::string_view name) {
+  const auto text = function.text(name);
+  if (!text || text->empty()) return "{}";
+  const auto document = json_document::parse(*text, {});
+  if (!document || !document->root().is(json_kind::object)) function.refuse(name, "must be a JSON object as text");
+  return std::string(*text);
+}
+
+std::vector<tool_call> read_called(const object_reader& message) {
+  std::vector<tool_call> calls;
+  const auto list = message.array("tool_calls");
+  if (!list) return calls;
+  for (const auto element : list->elements()) {
+    const auto path = element_path(message.path_of("tool_calls"), calls.size());
+    if (message.fault().found()) break;
+    if (!element.is(json_kind::object)) {
+      message.fault().report(error_kind::invalid_argument, path, path + " must be an object");
+      break;
+    }
+    const object_reader call(element, path, message.fault());
+    const auto function = call.object("function");
+    if (!function) {
+      call.refuse("function", "must be an object");
+      break;
+    }
+    const auto name = function->text("name").value_or("");
+    if (name.empty()) function->refuse("name", "must be a string");
+    calls.push_back(
+        {std::string(call.text("id").value_or("")), std::string(name), read_arguments(*function, "arguments")});
+  }
+  return calls;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,163 @@
+// Requests with a schema or a grammar, stepped by hand: the grammar is compiled by the worker pool, once, and reaches
+// the device as the rule of each row; what cannot be compiled is a 400 that names the field.
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/actors/generation_bench.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::request;
+using bench = test::generation_bench;
+
+const std::string chat = R"({"model":"tiny","messages":[{"role":"user","content":"Hi"}])";
+
+/// The first bytes that a row may sample after these.
+std::string next_of(const sampling::sampling_params& row, const std::string& said) {
+  const auto rule = row.rule->begin();
+  for (const char c : said) rule->record(static_cast<unsigned char>(c));
+  std::vector<std::uint32_t> mask(8);
+  std::string next;
+  if (rule->complete() || !rule->allow(mask)) return next;
+  for (unsigned byte = 0; byte < 256; ++byte)
+    if ((mask[byte / 32] >> (byte % 32) & 1) != 0) next += static_cast<char>(byte);
+  return next;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(constrained_calls)
+
+BOOST_AUTO_TEST_CASE(a_grammar_is_compiled_by_the_worker_once) {
+  bench b;
+  const std::string body = chat + R"(,"n":2,"guided_regex":"[ab]c"})";
+  b.send(body);
+  BOOST_TEST(b.submitted.empty());
+  b.pool.run_one();
+  b.read_mailbox();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  for (const auto& row : b.submitted[0].rows) {
+    BOOST_REQUIRE(row.rule);
+    BOOST_TEST(row.rule->field() == "guided_regex");
+    BOOST_TEST(next_of(row, "") == ">");  // the prompt ends in an open tag
+    BOOST_TEST(next_of(row, ">") == "\nab");
+    BOOST_TEST(next_of(row, ">\na") == "c");
+    BOOST_TEST(next_of(row, ">\nac") == "");
+  }
+  b.send(body);
+  BOOST_TEST(b.pool.long_work.empty());
+  BOOST_TEST(b.submitted.size() == 2u);
+  b.send(chat + R"(,"guided_regex":"[ab]d"})");
+  BOOST_TEST(b.pool.long_work.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_cache_is_limited) {
+  bench b;
+  b.context->settings.limits.grammars_max = 1;
+  for (const auto pattern : {"a", "b", "a"}) {
+    b.send(chat + R"(,"regex":")" + pattern + "\"}");
+    b.pool.run_one();
+    b.read_mailbox();
+  }
+  b.send(chat + R"(,"regex":"a"})");
+  BOOST_TEST(b.submitted.size() == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(the_text_follows_what_the_prompt_opens) {
+  const auto rule_of = [](const std::string& body, const protocol::dialect& as) {
+    bench b;
+    b.send(body, as);
+    b.pool.run_one();
+    b.read_mailbox();
+    return b.submitted.at(0).rows.at(0);
+  };
+  BOOST_TEST(next_of(rule_of(R"({"prompt":"x","regex":"a"})", protocol::dialects::completions), "") == "a");
+  const auto thinking = rule_of(chat + R"(,"reasoning_effort":"medium","regex":"a"})", protocol::dialects::chat);
+  BOOST_TEST(next_of(thinking, ">hm</thin").size() > 200u);
+  BOOST_TEST(next_of(thinking, ">hm</think>") == "\na");
+  const auto going_on =
+      rule_of(R"({"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"So"}],"regex":"a"})",
+              protocol::dialects::chat);
+  BOOST_TEST(next_of(going_on, "") == "a");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_compiled_is_refused) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"("guided_regex":"(")", "guided_regex"},
+      {R"("grammar":"root ::= x")", "grammar"},
+      {R"("response_format":{"type":"json_schema","json_schema":{"schema":{"type":"array","uniqueItems":true}}})",
+       "response_format.json_schema.schema"},
+      {R"("regex":")" + std::string(300, 'a') + "\"", "regex"},
+  };
+  for (const auto& [member, field] : cases) {
+    bench b;
+    b.context->settings.limits.grammar_bytes_max = 250;
+    b.send(chat + "," + member + "}");
+    b.pool.run_one();
+    BOOST_TEST_CONTEXT(member) {
+      BOOST_TEST(b.out->status == 400u);
+      BOOST_TEST(b.has(R"("param":")" + field + "\""));
+      BOOST_TEST(b.submitted.empty());
+    }
+  }
+  bench full;
+  full.pool.full = true;
+  full.send(chat + R"(,"regex":"a"})");
+  BOOST_TEST(full.out->status == 429u);
+}
+
+BOOST_AUTO_TEST_CASE(a_complete_text_is_a_stop) {
+  bench b;
+  b.send(chat + R"(,"regex":"[ab]c"})");
+  b.pool.run_one();
+  b.read_mailbox();
+  b.admit();
+  b.say(">ac");
+  b.finish(device::finish_cause::stop_id);
+  BOOST_TEST(b.has(R"("content":"ac")"));
+  BOOST_TEST(b.has(R"("finish_reason":"stop")"));
+}
+
+BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"integer"}}}}}])";
+  for (const bool stream : {false, true}) {
+    bench b;
+    b.send(chat + tools + (stream ? R"(,"stream":true})" : "}"));
+    b.pool.run_one();
+    b.read_mailbox();
+    const auto& row = b.submitted.at(0).rows.at(0);
+    BOOST_TEST(next_of(row, ">So").size() > 200u);                        // free text
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"") == "\\a");     // a call has begun
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"add\"}") == "");  // never without arguments
+    b.admit();
+    b.say(">So: <tool_ca");
+    if (stream) BOOST_TEST(b.streamed("content") == "So: ");
+    b.say("ll>{\"name\":\"add\",\"arguments\":{\"a\":1}}");
+    b.finish(device::finish_cause::stop_id);
+    BOOST_TEST(b.has(R"("name":"add")"));
+    BOOST_TEST(b.has(R"("arguments":"{\"a\":1}")"));
+    BOOST_TEST(b.has(R"("finish_reason":"tool_calls")"));
+    BOOST_TEST(!b.has("tool_ca\""));
+    if (!stream) BOOST_TEST(b.has(R"("content":"So: ")"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_without_rules_recognises_calls) {
+  bench b;
+  b.model->served.constrains = false;
+  const std::string tools = R"(,"tools":[{"type":"function","function":{"name":"add"}}])";
+  b.send(chat + tools + "}");
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(!b.submitted[0].rows[0].rule);
+  b.send(chat + tools + R"(,"tool_choice":"required"})");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"tools")"));
+  b.send(chat + R"(,"regex":"a"})");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"regex")"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,117 @@
+// Tool calls in streamed text: every form that models write, cut at every byte; what is no call of a known tool stays.
+#include "protocol/chat/call_splitter.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace skein::protocol;
+
+namespace {
+
+struct divided {
+  std::string text;
+  std::vector<std::string> calls;  // "name arguments"
+};
+
+tool_names names() { return std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"add", "now"}); }
+
+divided divide(std::string_view text, std::size_t cut, bool at_once = false) {
+  call_splitter splitter(names(), at_once);
+  divided out;
+  std::vector<tool_call> calls;
+  splitter.push(text.substr(0, cut), out.text, calls);
+  splitter.push(text.substr(cut), out.text, calls);
+  splitter.finish(out.text, calls);
+  for (const auto& call : calls) out.calls.push_back(call.name + ' ' + call.arguments);
+  return out;
+}
+
+struct row {
+  std::string_view written, text;
+  std::vector<std::string> calls;
+};
+
+const std::string add = R"({"name": "add", "arguments": {"a": 1}})", added = R"(add {"a":1})";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(call_splitters)
+
+BOOST_AUTO_TEST_CASE(every_form_is_found_at_every_cut) {
+  const std::vector<row> rows{
+      {"```json\n"
+       "{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```",
+       "",
+       {added}},
+      {"Let me see.\n```json\n{\"name\":\"add\",\"arguments\":{\"a\":1}}```", "Let me see.\n", {added}},
+      {"**Tool Call:**\n```json\n{\"name\":\"now\"}\n```\n", "", {"now {}"}},
+      {"<tool_call>\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n</tool_call>", "", {added}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1}}</tool_call><tool_call>{\"name\":\"now\",\"arguments\":{}}"
+       "</tool_call>",
+       "",
+       {added, "now {}"}},
+      {"<tool_calls>[{\"function\": {\"name\":\"add\",\"arguments\":{\"a\":1}}},{\"function\":\"now\"}]</tool_calls> "
+       "ok",
+       "ok",
+       {added, "now {}"}},
+      {"@@tool {\"name\":\"add\",\"parameters\":{\"a\":1}}\nand text", "and text", {added}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"}\\\"]</tool_call>\"}}</tool_call>",
+       "",
+       {R"(add {"a":"}\"]</tool_call>"})"}},
+      // No calls: another name, no JSON, cut JSON, arguments of the wrong type, a tag alone, text like a mark.
+      {"```json\n{\"name\":\"other\",\"arguments\":{}}\n```",
+       "```json\n{\"name\":\"other\",\"arguments\":{}}\n```",
+       {}},
+      {"<tool_call>x", "<tool_call>x", {}},
+      {"<tool_call>{\"name\":\"add\"", "<tool_call>{\"name\":\"add\"", {}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":5}y", "<tool_call>{\"name\":\"add\",\"arguments\":5}y", {}},
+      {"<tool_call>", "<tool_call>", {}},
+      {"a < b, <tool_x> and ```python\n1\n``` and **Tool", "a < b, <tool_x> and ```python\n1\n``` and **Tool", {}},
+      {"", "", {}},
+  };
+  for (const auto& [written, text, calls] : rows)
+    for (std::size_t cut = 0; cut <= written.size(); ++cut) {
+      const auto out = divide(written, cut);
+      BOOST_TEST_CONTEXT(written << " cut at " << cut) {
+        BOOST_TEST(out.text == text);
+        BOOST_TEST(out.calls == calls, boost::test_tools::per_element());
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_may_begin_with_the_call) {
+  for (std::size_t cut = 0; cut <= add.size(); ++cut) {
+    const auto out = divide(add, cut, true);
+    BOOST_TEST(out.text.empty());
+    BOOST_TEST(out.calls == std::vector<std::string>{added}, boost::test_tools::per_element());
+  }
+  BOOST_TEST(divide("[" + add + "," + add + "]", 7, true).calls.size() == 2u);
+  BOOST_TEST(divide(add.substr(0, 20), 3, true).text == add.substr(0, 20));
+}
+
+BOOST_AUTO_TEST_CASE(text_is_not_held_back_without_need) {
+  call_splitter splitter(names(), false);
+  std::string text;
+  std::vector<tool_call> calls;
+  splitter.push("Hello <", text, calls);
+  BOOST_TEST(text == "Hello ");
+  splitter.push("b> `", text, calls);
+  BOOST_TEST(text == "Hello <b> ");
+  call_splitter plain(nullptr, true);
+  text.clear();
+  plain.push("<tool_call>", text, calls);
+  BOOST_TEST(text == "<tool_call>");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_with_calls_is_found_again) {
+  const std::vector<tool_call> calls{{"", "add", R"({"a":1})"}, {"", "now", "{}"}};
+  const auto text = text_with_calls("So:", calls);
+  BOOST_TEST(text ==
+             "So:\n```json\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n```\n```json\n{\"name\":\"now\",\"arguments\":{"
+             "}}\n```");
+  const auto out = divide(text, 9);
+  BOOST_TEST(out.text == "So:\n");
+  BOOST_TEST(out.calls.size() == 2u);
+  BOOST_TEST(text_with_calls("plain", {}) == "plain");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

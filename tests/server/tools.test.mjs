@@ -1,0 +1,214 @@
+// Tools with the official OpenAI client against the running server: chosen calls always parse and match their schema,
+// whole and streamed, on both APIs, and a conversation continues after the result.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import OpenAI from 'openai';
+import { noOracle, serve, serveTiny } from './support.mjs';
+
+const servers = [];
+const clients = [];
+
+before(async () => {
+  servers.push(await serve('--device', 'cpu', '--set', 'drain.grace_ms=0'));
+  if (!noOracle) servers.push(await serveTiny('--set', 'drain.grace_ms=0'));
+  for (const server of servers)
+    clients.push(new OpenAI({ apiKey: 'any', baseURL: `${server.url}/v1`, maxRetries: 0 }));
+});
+after(async () => {
+  for (const server of servers) assert.equal((await server.stop()).code, 0);
+});
+
+const add = {
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    properties: { a: { $ref: '#/$defs/small' }, b: { $ref: '#/$defs/small' } },
+    required: ['a', 'b'],
+    additionalProperties: false,
+    $defs: { small: { type: 'integer', minimum: 0, maximum: 99 } },
+  },
+};
+const now = { name: 'now', parameters: { type: 'object', properties: { zone: { enum: ['utc', 'local'] } }, required: ['zone'], additionalProperties: false } };
+const tools = [add, now].map((f) => ({ type: 'function', function: f }));
+const messages = [{ role: 'user', content: 'What is 2 + 3?' }];
+const base = { model: '', messages, tools, max_tokens: 600, temperature: 1 };
+
+function isCall({ name, arguments: text }) {
+  const value = JSON.parse(text);
+  if (name === 'add') {
+    assert.deepEqual(Object.keys(value).sort(), ['a', 'b']);
+    for (const n of [value.a, value.b]) assert.ok(Number.isInteger(n) && n >= 0 && n <= 99);
+  } else {
+    assert.equal(name, 'now');
+    assert.ok(['utc', 'local'].includes(value.zone));
+  }
+}
+
+async function streamed(client, request) {
+  const calls = [];
+  let content = '';
+  let finish;
+  for await (const { choices: [choice] } of await client.chat.completions.create({ ...request, stream: true })) {
+    content += choice.delta.content ?? '';
+    finish = choice.finish_reason ?? finish;
+    for (const { index, id, function: f } of choice.delta.tool_calls ?? []) {
+      calls[index] ??= { id, name: f.name, arguments: '' };
+      calls[index].arguments += f.arguments ?? '';
+    }
+  }
+  return { calls, content, finish };
+}
+
+test('chat: a required call parses and matches, whole and streamed', async () => {
+  for (const client of clients)
+    for (let seed = 0; seed < 5; ++seed)
+      for (const tool_choice of ['required', { type: 'function', function: { name: 'now' } }]) {
+        const request = { ...base, tool_choice, seed, parallel_tool_calls: false };
+        const { message, finish_reason } = (await client.chat.completions.create(request)).choices[0];
+        assert.equal(finish_reason, 'tool_calls');
+        assert.equal(message.content, null);
+        assert.equal(message.tool_calls.length, 1);
+        assert.match(message.tool_calls[0].id, /^call_/);
+        isCall(message.tool_calls[0].function);
+        if (tool_choice !== 'required') assert.equal(message.tool_calls[0].function.name, 'now');
+        const stream = await streamed(client, request);
+        assert.equal(stream.finish, 'tool_calls');
+        assert.equal(stream.content, '');
+        assert.equal(stream.calls[0].name, message.tool_calls[0].function.name);
+        assert.equal(stream.calls[0].arguments, message.tool_calls[0].function.arguments);
+      }
+});
+
+test('chat: several calls, several answers', async () => {
+  for (const client of clients) {
+    const { choices } = await client.chat.completions.create({ ...base, tool_choice: 'required', n: 4, max_tokens: 2000 });
+    for (const { message, finish_reason } of choices) {
+      if (finish_reason === 'length') continue;
+      assert.equal(finish_reason, 'tool_calls');
+      assert.ok(message.tool_calls.length >= 1);
+      for (const call of message.tool_calls) isCall(call.function);
+    }
+    const ids = choices.flatMap(({ message }) => (message.tool_calls ?? []).map((call) => call.id));
+    assert.equal(new Set(ids).size, ids.length);
+  }
+});
+
+test('chat: with the choice auto, text and calls are whole', async () => {
+  for (const client of clients)
+    for (let seed = 0; seed < 3; ++seed) {
+      const request = { ...base, seed, max_tokens: 100 };
+      const { message, finish_reason } = (await client.chat.completions.create(request)).choices[0];
+      assert.equal(finish_reason === 'tool_calls', message.tool_calls !== undefined);
+      for (const call of message.tool_calls ?? []) isCall(call.function);
+      const stream = await streamed(client, request);
+      assert.equal(stream.content, message.content ?? '');
+    }
+});
+
+test('chat: none and no tools are harmless', async () => {
+  for (const client of clients) {
+    const greedy = { ...base, temperature: 0, max_tokens: 20 };
+    const plain = await client.chat.completions.create({ ...greedy, tools: undefined });
+    const none = await client.chat.completions.create({ ...greedy, tool_choice: 'none' });
+    assert.equal(none.choices[0].message.content, plain.choices[0].message.content);
+    assert.equal(none.choices[0].message.tool_calls, undefined);
+  }
+});
+
+test('chat: the conversation continues after the result', async () => {
+  for (const client of clients) {
+    const first = (await client.chat.completions.create({ ...base, tool_choice: 'required', parallel_tool_calls: false })).choices[0].message;
+    const history = [...messages, first, { role: 'tool', tool_call_id: first.tool_calls[0].id, content: '{"sum":5}' }];
+    const { message } = (await client.chat.completions.create({ ...base, messages: history, tool_choice: 'none', max_tokens: 20 })).choices[0];
+    assert.ok(typeof message.content === 'string');
+    const runner = client.chat.completions.runTools({
+      ...base, parallel_tool_calls: false, max_tokens: 300,
+      tool_choice: { type: 'function', function: { name: 'add' } },
+      tools: [{ type: 'function', function: { ...add, function: ({ a, b }) => String(a + b), parse: JSON.parse } }],
+    }, { maxChatCompletions: 2 });
+    const results = [];
+    runner.on('functionToolCallResult', (text) => results.push(text));
+    await runner.done().catch(() => {});
+    assert.ok(results.length >= 1 && results.every((text) => Number.isInteger(Number(text))), String(results));
+  }
+});
+
+test('chat: a session keeps turns with calls and knows them again', async () => {
+  const turn = (fields) => servers[0].post('/v1/chat/completions', { ...base, session_id: 'tools', parallel_tool_calls: false, ...fields });
+  const { body } = await turn({ tool_choice: 'required' });
+  const first = body.choices[0].message;
+  isCall(first.tool_calls[0].function);
+  const history = [...messages, first, { role: 'tool', tool_call_id: first.tool_calls[0].id, content: '5' }];
+  const second = await turn({ messages: history, tool_choice: 'required' });
+  assert.equal(second.status, 200, JSON.stringify(second.body));
+  assert.equal(second.body.session.version, 2);
+  assert.ok(second.body.usage.prompt_tokens_details.cached_tokens > 0);
+  isCall(second.body.choices[0].message.tool_calls[0].function);
+});
+
+const flat = [add, now].map((f) => ({ type: 'function', ...f }));
+
+test('responses: calls, whole and streamed, and their results', async () => {
+  for (const client of clients) {
+    const request = { model: '', input: 'What is 2 + 3?', tools: flat, tool_choice: 'required', parallel_tool_calls: false, max_output_tokens: 600 };
+    const whole = await client.responses.create(request);
+    assert.equal(whole.status, 'completed');
+    const call = whole.output.find((item) => item.type === 'function_call');
+    isCall(call);
+    assert.equal(whole.output.some((item) => item.type === 'message'), false);
+    assert.equal(whole.tool_choice, 'required');
+    assert.equal(whole.tools.length, 2);
+
+    const again = await client.responses.retrieve(whole.id);
+    assert.deepEqual(again.output, whole.output);
+
+    const next = await client.responses.create({
+      model: '', previous_response_id: whole.id, max_output_tokens: 20,
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: '5' }],
+    });
+    assert.ok(['completed', 'incomplete'].includes(next.status));
+
+    const types = [];
+    let text = '';
+    let last;
+    for await (const event of await client.responses.create({ ...request, stream: true })) {
+      types.push(event.type);
+      if (event.type === 'response.function_call_arguments.delta') text += event.delta;
+      last = event;
+    }
+    assert.equal(last.type, 'response.completed');
+    const streamedCall = last.response.output.find((item) => item.type === 'function_call');
+    assert.equal(text, streamedCall.arguments);
+    isCall(streamedCall);
+    assert.ok(types.includes('response.function_call_arguments.done'));
+
+    const stateless = await client.responses.create({
+      ...request, store: false,
+      input: [{ role: 'user', content: 'What is 2 + 3?' }, { type: 'function_call', call_id: 'c', name: 'add', arguments: '{"a":2,"b":3}' },
+        { type: 'function_call_output', call_id: 'c', output: '5' }],
+    });
+    isCall(stateless.output.find((item) => item.type === 'function_call'));
+  }
+});
+
+test('bad tools are refused by name', async () => {
+  const rows = [
+    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools[0].function.name'],
+    [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'array', uniqueItems: true } } } } }], tool_choice: 'required' }, 'tools'],
+    [{ tools: [], tool_choice: 'required' }, 'tool_choice'],
+    [{ tool_choice: { type: 'function', function: { name: 'missing' } } }, 'tool_choice'],
+    [{ response_format: { type: 'json_object' } }, 'response_format'],
+  ];
+  for (const [fields, param] of rows) {
+    const { status, body } = await servers[0].post('/v1/chat/completions', { ...base, max_tokens: 5, ...fields });
+    assert.equal(status, 400, JSON.stringify(fields));
+    assert.equal(body.error.param, param, body.error.message);
+  }
+  // Not strict: what cannot be enforced is left free.
+  const loose = { name: 'a', parameters: { type: 'object', properties: { x: { type: 'array', uniqueItems: true } } } };
+  const { choices } = await clients[0].chat.completions.create({ ...base, tools: [{ type: 'function', function: loose }], tool_choice: 'required', parallel_tool_calls: false });
+  if (choices[0].finish_reason === 'tool_calls') assert.equal(typeof JSON.parse(choices[0].message.tool_calls[0].function.arguments), 'object');
+});
