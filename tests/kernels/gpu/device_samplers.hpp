@@ -123,7 +123,7 @@ class pinned_position {
     }
   }
   [[nodiscard]] sampling::sampler::saved saved() const {
-    sampling::sampler::saved out{record().generated, {}};
+    sampling::sampler::saved out{record().generated, {}, nullptr};
     for (std::uint32_t i = 0; i < record().penalty_count; ++i)
       out.penalties.push_back({tokens_.data()[i], penalties_.data()[i]});
     return out;

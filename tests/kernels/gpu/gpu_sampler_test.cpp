@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
   const auto prior = sampling::penalties_of(std::vector<token_id>{401, 7, 401, 0, 4999}, p);
   p.prior = std::make_shared<const std::vector<sampling::token_penalty>>(prior);
   pinned_position position(vocab);
-  position.fill({0, prior});
+  position.fill({0, prior, nullptr});
   gpu::require(device.samplers.restart(device.in, 0, settings_of(p), bias_of(p), p.stop_ids));
   gpu::require(device.samplers.give_penalties(device.in, 0, position.view()));
   BOOST_CHECK_EQUAL(device.record(0).last_token, last);
