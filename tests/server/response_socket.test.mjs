@@ -88,7 +88,7 @@ test('what is wrong with a request is said in an event, and the socket stays', o
   const socket = new ResponsesWS(client);
   socket.send(create({ tools: [{ type: 'web_search' }] }));
   const [no] = await messages(socket, isLast);
-  assert.deepEqual([no.type, no.status, no.error.param], ['error', 400, 'tools']);
+  assert.deepEqual([no.type, no.status, no.error.param], ['error', 400, 'tools[0].type']);
   socket.send(create());
   assert.equal(textOf(await messages(socket, isLast)).length > 0, true);
   socket.close();
