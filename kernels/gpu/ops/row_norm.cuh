@@ -49,9 +49,8 @@ __device__ void add_to_row(row_share<packets>& row, const residual& from, std::u
   for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
     addends[i] = gemms_on_their_way<float, 4>(from.added, t, channel);
   });
-  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
-    addends[i].add_to(row.values[i], from.added.adds_each);
-  });
+  for_each_packet<packets>(width,
+                           [&](unsigned i, std::uint32_t) { addends[i].add_to(row.values[i], from.added.adds_each); });
 }
 
 template <unsigned packets>
