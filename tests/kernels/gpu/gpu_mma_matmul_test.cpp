@@ -57,7 +57,7 @@ values sums_of(gemm p, element type, std::uint32_t rows, const stream& in) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(gemms_by_mma_are_the_gemms_of_each_of_their_matrices) {
-  for_seeds(40, [](random_numbers& random) {
+  for_seeds(25, [](random_numbers& random) {
     const imposed card(cards[random.below(std::size(cards))]);
     const stream in;
     const element type = pick(random);
