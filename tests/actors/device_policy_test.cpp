@@ -16,7 +16,7 @@ namespace {
 using namespace skein;
 using namespace skein::request;
 
-constexpr std::nullopt_t nobody = std::nullopt;
+constexpr std::nullopt_t no_holder = std::nullopt;
 
 /// Devices of four slots, with that many sequences; a negative number: the device is lost.
 std::vector<device_load> loads(const std::vector<int>& sequences) {
@@ -33,7 +33,7 @@ device_id choice(const std::vector<int>& sequences, std::optional<device_id> hol
 
 BOOST_AUTO_TEST_CASE(the_only_device_gets_every_request) {
   for (const int n : {0, 4, 9, -1}) {
-    BOOST_TEST(choice({n}, nobody, 0) == 0u);
+    BOOST_TEST(choice({n}, no_holder, 0) == 0u);
     BOOST_TEST(choice({n}, 0, 0) == 0u);
   }
 }
@@ -50,26 +50,26 @@ BOOST_AUTO_TEST_CASE(a_session_leaves_a_device_on_which_it_would_wait) {
 
 BOOST_AUTO_TEST_CASE(otherwise_the_device_with_the_fewest_sequences_is_chosen) {
   for (device_id last = 0; last < 3; ++last) {
-    BOOST_TEST(choice({2, 1, 3}, nobody, last) == 1u);
-    BOOST_TEST(choice({9, 8, 7}, nobody, last) == 2u);
+    BOOST_TEST(choice({2, 1, 3}, no_holder, last) == 1u);
+    BOOST_TEST(choice({9, 8, 7}, no_holder, last) == 2u);
   }
 }
 
 BOOST_AUTO_TEST_CASE(equal_devices_take_turns_and_the_lowest_follows_the_highest) {
   std::vector<device_id> order;
   device_id last = 2;
-  for (int i = 0; i < 7; ++i) order.push_back(last = choice({1, 1, 1}, nobody, last));
+  for (int i = 0; i < 7; ++i) order.push_back(last = choice({1, 1, 1}, no_holder, last));
   const std::vector<device_id> expected{0, 1, 2, 0, 1, 2, 0};
   BOOST_TEST(order == expected, boost::test_tools::per_element());
-  BOOST_TEST(choice({1, 0, 0}, nobody, 1) == 2u);
-  BOOST_TEST(choice({1, 0, 0}, nobody, 2) == 1u);
+  BOOST_TEST(choice({1, 0, 0}, no_holder, 1) == 2u);
+  BOOST_TEST(choice({1, 0, 0}, no_holder, 2) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_device_gets_nothing_while_another_one_works) {
-  BOOST_TEST(choice({-1, 5}, nobody, 1) == 1u);
+  BOOST_TEST(choice({-1, 5}, no_holder, 1) == 1u);
   BOOST_TEST(choice({-1, 5}, 0, 1) == 1u);  // its slots are gone
   BOOST_TEST(choice({3, -1, 4}, 1, 0) == 0u);
-  BOOST_TEST(choice({-1, -1}, nobody, 0) == 0u);  // which says why
+  BOOST_TEST(choice({-1, -1}, no_holder, 0) == 0u);  // which says why
   BOOST_TEST(choice({-1, -1}, 1, 0) == 0u);
 }
 
@@ -96,21 +96,21 @@ struct two_devices {
 
 BOOST_AUTO_TEST_CASE(sequences_count_until_their_place_is_given_up) {
   two_devices b;
-  auto four = b.devices.place(4, nobody);
+  auto four = b.devices.place(4, no_holder);
   BOOST_TEST(four.id() == 0u);
-  auto one = b.devices.place(1, nobody);
+  auto one = b.devices.place(1, no_holder);
   BOOST_TEST(one.id() == 1u);
-  auto two = b.devices.place(2, nobody);
+  auto two = b.devices.place(2, no_holder);
   BOOST_TEST(two.id() == 1u);
-  BOOST_TEST(b.devices.place(1, nobody).id() == 1u);  // given up at once
+  BOOST_TEST(b.devices.place(1, no_holder).id() == 1u);  // given up at once
   auto moved = std::move(two);
-  BOOST_TEST(b.devices.place(1, nobody).id() == 1u);  // 4 and 3
+  BOOST_TEST(b.devices.place(1, no_holder).id() == 1u);  // 4 and 3
   four = {};
-  BOOST_TEST(b.devices.place(1, nobody).id() == 0u);  // 0 and 3
-  one = std::move(moved);                             // 0 and 2
-  auto more = b.devices.place(3, nobody);
+  BOOST_TEST(b.devices.place(1, no_holder).id() == 0u);  // 0 and 3
+  one = std::move(moved);                                // 0 and 2
+  auto more = b.devices.place(3, no_holder);
   BOOST_TEST(more.id() == 0u);
-  BOOST_TEST(b.devices.place(1, nobody).id() == 1u);  // 3 and 2
+  BOOST_TEST(b.devices.place(1, no_holder).id() == 1u);  // 3 and 2
 }
 
 BOOST_AUTO_TEST_CASE(a_place_is_on_the_holder_and_not_on_a_lost_device) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_place_is_on_the_holder_and_not_on_a_lost_device) {
   BOOST_TEST(second.id() == 1u);
   BOOST_TEST(b.devices.place(1, 1).id() == 0u);  // the holder has no slot left
   b.counters_0.lost = true;
-  BOOST_TEST(b.devices.place(1, nobody).id() == 1u);
+  BOOST_TEST(b.devices.place(1, no_holder).id() == 1u);
   BOOST_TEST(!b.devices.lost());
   b.counters_1.lost = true;
   BOOST_TEST(b.devices.lost());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(io_threads_choose_at_the_same_time) {
   for (auto& mine : kept)
     threads.emplace_back([&b, &mine] {
       for (int i = 0; i < 1000; ++i) {
-        mine.push_back(b.devices.place(1, nobody));
+        mine.push_back(b.devices.place(1, no_holder));
         const auto given_back = b.devices.place(2, 1);
       }
     });

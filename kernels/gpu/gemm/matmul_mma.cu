@@ -2,7 +2,7 @@
 // rows of the batch on the other, so that one row uses an eighth of the instruction and not a sixteenth.
 //
 // Second products (`turn`) are the last blocks of a launch of up to 64 rows: they load their weights and then wait for
-// the first ones, which saves a launch, some 3 us.
+// the first ones, which saves a launch.
 //
 // A block has a tile of outputs by rows. Its threads copy stages of weights and inputs, 64 inputs deep, to a ring in
 // shared memory (cp.async), from which ldmatrix reads them without bank conflicts, and
