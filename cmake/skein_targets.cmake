@@ -20,8 +20,9 @@ function(skein_library name)
 endfunction()
 
 # skein_test(name SOURCES ... DEPS ... [LABELS ...]): one Boost.Test program; the sources contain the cases, and
-# tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow. A folder whose
-# tests compute a lot themselves sets skein_tests_compute.
+# tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow; the others are
+# left to the sanitizer builds if SKEIN_SANITIZED_TESTS is off. A folder whose tests compute a lot themselves sets
+# skein_tests_compute.
 function(skein_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -31,6 +32,10 @@ function(skein_test name)
   endif()
   if(NOT (SKEIN_SANITIZE STREQUAL "address" AND skein_tests_compute))  # GCC takes headers of the same -O only
     target_precompile_headers(${name} REUSE_FROM skein_test_headers)
+  endif()
+  if(skein_sanitized_room AND NOT SKEIN_SANITIZED_TESTS AND NOT arg_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    set(arg_LABELS sanitized)
   endif()
   add_test(NAME ${name} COMMAND ${name} --color_output=no --log_level=error --report_level=short)
   set(limit 600)
