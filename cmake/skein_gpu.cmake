@@ -70,7 +70,7 @@ set(boundary kernels/gpu/plugin.hpp kernels/gpu/types/device_properties.hpp kern
              kernels/gpu/tick/tick_runner.hpp kernels/gpu/types/gpu_options.hpp kernels/gpu/types/sampler_types.hpp
              kernels/gpu/types/elements.hpp kernels/weights/model_weights.hpp
              kernels/weights/rwkv4.hpp kernels/weights/rwkv5.hpp kernels/weights/rwkv6.hpp kernels/weights/rwkv7.hpp
-             kernels/weights/tensor_spec.hpp kernels/stages.hpp src/base/tensor.hpp
+             kernels/weights/tensor_spec.hpp kernels/weights/weight_format.hpp kernels/weights/weight_plan.hpp kernels/stages.hpp src/base/tensor.hpp
              src/base/error.hpp src/base/result.hpp src/base/ids.hpp)
 set(contents "")
 foreach(header IN LISTS boundary)

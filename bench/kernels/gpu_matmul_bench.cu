@@ -18,7 +18,7 @@
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/gemm/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/matmul_library.hpp"
-#include "kernels/gpu/gemm/matmul_mma.hpp"
+#include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -574,12 +574,15 @@ int main(int count, char** arguments) {
     if (failures) return 1;
   }
   if (what == "shapes") {  // each shape of tiles of the kernels by mma.sync
-    constexpr const char* names[] = {"small", "flat", "square", "broad", "wide"};
+    constexpr std::pair<mma_shape, const char*> shapes[] = {{mma_shape::small, "small"},
+                                                            {mma_shape::flat, "flat"},
+                                                            {mma_shape::square, "square"},
+                                                            {mma_shape::broad, "broad"},
+                                                            {mma_shape::wide, "wide"}};
     for (const std::uint32_t rows : {128u, 320u, 512u, 960u, 4096u})
-      for (const mma_shape shape :
-           {mma_shape::small, mma_shape::flat, mma_shape::square, mma_shape::broad, mma_shape::wide}) {
+      for (const auto& [shape, name] : shapes) {
         impose_shape(shape);
-        std::printf("%s: ", names[static_cast<int>(shape)]);
+        std::printf("%s: ", name);
         time_model(in, "7.2B", 4096, {96, 480, 128, 128}, rows, rows);
       }
     return 0;

@@ -31,7 +31,7 @@ struct plugin {
   result<machine_limits> (*measure_limits)(int device);
 };
 
-inline constexpr std::uint32_t plugin_abi = 8;
+inline constexpr std::uint32_t plugin_abi = 9;
 
 /// The name and type of the exported symbol.
 inline constexpr const char* plugin_symbol = "skein_gpu_plugin";

@@ -69,11 +69,6 @@ result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const mo
 result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish) {
   const auto formats = formats_of(wish, dtype::f16);
   if (!formats) return formats.error();
-  if (formats->quantised() || !wish.weight_format.empty())
-    return error{
-        error_kind::unsupported,
-        "dtype: " + formats->name() + " is supported on the CPU only (--device cpu); on a GPU: bf16, fp16, fp32",
-        "dtype"};
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
   engine::gpu_engine_options options;
@@ -81,7 +76,9 @@ result<engine::gpu_engine_options> gpu_options(const device_choice& device, cons
   options.row_max = wish.row_max;
   options.moving_bytes_max = wish.moving_bytes_max;
   options.device = device.index;
-  if (wish.dtype != "auto") options.matrix_type = formats->base();
+  const auto named = kernels::parse_weight_format(wish.dtype);
+  if (named && !named->quantised()) options.matrix_type = formats->base();
+  if (formats->quantised()) options.formats = *formats;
   options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
   options.slots = wish.slots;
   options.max_tick_tokens = wish.max_tick_tokens;

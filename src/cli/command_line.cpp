@@ -112,7 +112,7 @@ void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found)
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--dtype", into.dtype,
-                 "Format of the weights: auto (as in the file), fp32, bf16, fp16; on the CPU also int8, int4, nf4")
+                 "Format of the weights: auto (as in the file), fp32, bf16, fp16; int8, int4, nf4")
       ->capture_default_str();
   app.add_option("--weight-format", into.weight_format,
                  "Formats of single matrices, before --dtype: PATTERN=FORMAT,..., e.g. ffn.*=nf4,head=int8");

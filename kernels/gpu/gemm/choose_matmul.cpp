@@ -1,16 +1,16 @@
 #include "kernels/gpu/gemm/matmul_hopper.hpp"
-#include "kernels/gpu/gemm/matmul_mma.hpp"
+#include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 
 namespace skein::kernels::gpu {
 
-result<matmul_functions> choose_matmul(int device, element type) {
+result<matmul_functions> choose_matmul(int device, element type, bool coded) {
   const auto profile = profile_of(device);
   if (!profile) return profile.error();
   if (type == element::f32) return plain_matmul();
-  if (profile->has_wgmma && hopper_is_built())
+  if (profile->has_wgmma && hopper_is_built() && !coded)
     return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
   if (type == element::bf16 ? profile->has_bf16() : profile->has_tensor_cores())
-    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, 2.5};
+    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, 2.5, true};
   return plain_matmul();
 }
 

@@ -3,6 +3,6 @@
 
 namespace skein::kernels::gpu {
 
-result<matmul_functions> choose_matmul(int, element) { return plain_matmul(); }
+result<matmul_functions> choose_matmul(int, element, bool) { return plain_matmul(); }
 
 }  // namespace skein::kernels::gpu

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "kernels/gpu/device/codes.cuh"
 #include "kernels/gpu/device/vec.cuh"
 #include "kernels/gpu/gemm/epilogue.cuh"
 
@@ -53,6 +54,33 @@ __device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t 
   }
 }
 
+/// The same for 64 outputs of a quantised matrix.
+template <typename Element, weight_element code>
+__device__ void decode_tile(float (*tile)[pitch], const gemm& p, std::uint32_t first, std::uint32_t column) {
+  const std::uint32_t blocks = padded(p.inputs) / block_inputs, bytes = block_bytes(p.format);
+  for (unsigned i = threadIdx.x; i < matrix_tile * matrix_tile; i += threads) {
+    const std::uint32_t r = i / matrix_tile, c = i % matrix_tile, output = r % panel_outputs;
+    const std::byte* const block = static_cast<const std::byte*>(p.matrix) +
+                                   (std::size_t{first + r} / panel_outputs * blocks + column / block_inputs) * bytes;
+    const code_place at = place_of_code(code, output, c);
+    const int bits = static_cast<int>(block[at.byte]) >> at.bit & (code == weight_element::int8 ? 255 : 15);
+    const int q = code == weight_element::int8 ? bits - 128 : code == weight_element::int4 ? bits - 8 : bits;
+    scale_pair scale = 0;
+    memcpy(&scale, block + place_of_scale(p.format, output, c), 2);
+    tile[r][c] = to_float(decode_one<Element, code>(q, scale_of<Element>(scale, 0)));
+  }
+}
+template <typename Element>
+__device__ void load_weights(float (*tile)[pitch], const gemm& p, std::uint32_t first, std::uint32_t column) {
+  if (!is_quantised(p))
+    return load_tile<matrix_tile, Element>(tile, p.matrix, padded(p.inputs), first, padded(p.outputs), column);
+  switch (p.format.element) {
+    case weight_element::int8: return decode_tile<Element, weight_element::int8>(tile, p, first, column);
+    case weight_element::int4: return decode_tile<Element, weight_element::int4>(tile, p, first, column);
+    default: return decode_tile<Element, weight_element::nf4>(tile, p, first, column);
+  }
+}
+
 template <typename Element, unsigned rows_each>
 __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const std::uint32_t* row_count) {
   constexpr unsigned tile_rows = lanes * rows_each;
@@ -83,7 +111,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
   for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
     if (k > 0 && k % segment == 0) end_segment(k / segment - 1);
     __syncthreads();  // the previous tiles have been read
-    load_tile<matrix_tile, Element>(weights, p.matrix, depth, first_output, padded(p.outputs), k);
+    load_weights<Element>(weights, p, first_output, k);
     load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
     __syncthreads();
     for (unsigned i = 0; i < matrix_tile; ++i)
@@ -144,7 +172,8 @@ bool is_in_turn(std::span<const gemm> gemms) {
 }
 
 matmul_functions plain_matmul() {
-  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; }};
+  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; },
+          false,   2,      true};
 }
 
 }  // namespace skein::kernels::gpu

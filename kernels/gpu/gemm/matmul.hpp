@@ -4,6 +4,7 @@
 #include "kernels/gpu/runtime/runtime.hpp"
 #include "kernels/gpu/types/batch.hpp"
 #include "kernels/gpu/types/elements.hpp"
+#include "kernels/weights/weight_format.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -37,7 +38,8 @@ inline constexpr std::uint32_t matrix_tile = 64;
 /// Split-K: the inputs are cut into `segments` equal ranges of whole tiles (the last may be shorter). Each has a
 /// partial sum, in which i ascends, and the partial sums are added in order. So a GEMM of few rows can use more blocks,
 /// and a consumer that adds the partial sums itself (store_parts, see gemm_rows) gets the same bits.
-/// matrix : [padded(outputs), padded(inputs)] row-major;  in : [rows, in_stride];  both of the launch's element type
+/// matrix : [padded(outputs), padded(inputs)] row-major, or quantised and laid out as in types/coded_layout.hpp
+/// in     : [rows, in_stride];  both of the launch's element type
 /// out    : [rows, out_stride], of that type, fp32 or fp16 as `how` says; only the first `outputs` of a row are written
 ///          store_parts: [segments, part_stride] floats, each segment laid out as rows
 struct gemm {
@@ -55,7 +57,9 @@ struct gemm {
   turn when = turn::any;
   /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh).
   std::uint32_t* done = nullptr;
+  weight_format format = {};  ///< of the matrix if it is quantised
 };
+[[nodiscard]] constexpr bool is_quantised(const gemm& p) { return p.format.quantised(); }
 
 /// Input tiles per segment.
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const gemm& p) {
@@ -120,10 +124,12 @@ struct matmul_functions {
   bool adds_each = false;
   /// The blocks of a launch of few rows that an SM runs at once, at the speed of the memory.
   double blocks_per_sm = 2;
+  /// Whether matrices may be quantised.
+  bool takes_codes = false;
 };
 /// The plain kernel stores partial sums for up to eight rows, so that tests cover both cases.
 [[nodiscard]] matmul_functions plain_matmul();
-/// The fastest kernel for that device and type.
-[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type);
+/// The fastest kernel for that device and type, for matrices of which some are quantised (`coded`) or none.
+[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type, bool coded = false);
 
 }  // namespace skein::kernels::gpu

@@ -15,7 +15,7 @@ namespace {
 
 bool wants_library(const gpu_options& options, const model_room& room) {
   return options.invariance == invariance::fast && options.matrix_type != element::f32 &&
-         room.rows >= tuned_matmul::library_rows_min;
+         !options.formats.quantised() && room.rows >= tuned_matmul::library_rows_min;
 }
 
 /// Including the slot of the initial state.
@@ -31,7 +31,7 @@ std::size_t parts_floats(const model_dims& dims, const model_room& room) {
 tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, const library_opener& open_library,
                           std::string& library_trouble) {
   const element type = options.matrix_type;
-  const auto ours = choose_matmul(options.device, type);
+  const auto ours = choose_matmul(options.device, type, options.formats.quantised());
   if (!ours) throw device_failure(ours.error());
   if (!wants_library(options, room)) return {*ours, type};
   auto library = open_library();
@@ -171,9 +171,7 @@ void base_model::multiply_rows(pass& tick, std::span<const gemm> gemms) {
 }
 
 void base_model::multiply_wanted(pass& tick) {
-  const device_matrix& head = outer().head;
-  const gemm all{head.data,   normed_.data,   logits_.data(), head.outputs,
-                 head.inputs, normed_.stride, dims_.vocab,    epilogue::store_f32};
+  const gemm all = gemm_of(outer().head, normed_, logits_.data(), dims_.vocab, epilogue::store_f32);
   multiply(tick, {&all, 1}, &tick.rows.counts->wanted, tick.rows.room.wanted);
 }
 
@@ -215,7 +213,7 @@ void base_model::learn_gemms(stream_handle in) {
 
 // Whether split or not, x becomes x + the whole sum: if it is split, the next norm adds the partial sums.
 void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
-  gemm change{matrix.data, in.data, x(), matrix.outputs, matrix.inputs, in.stride, dims_.embd, epilogue::add_f32};
+  gemm change = gemm_of(matrix, in, x(), dims_.embd, epilogue::add_f32);
   // With more rows, the weights of products two launches ahead would compete with this launch.
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) {

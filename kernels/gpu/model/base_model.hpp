@@ -82,9 +82,15 @@ class base_model : public gpu_model {
   virtual void channel_mix_in(std::uint32_t layer, pass& tick) = 0;
   virtual void channel_mix_out(std::uint32_t layer, pass& tick) = 0;
 
+  [[nodiscard]] static gemm gemm_of(const device_matrix& matrix, const activation& in, void* out,
+                                    std::uint32_t out_stride, epilogue how) {
+    gemm p{matrix.data, in.data, out, matrix.outputs, matrix.inputs, in.stride, out_stride, how};
+    p.format = matrix.format;
+    return p;
+  }
   [[nodiscard]] static gemm gemm_of(const device_matrix& matrix, const activation& in, const activation& out,
                                     epilogue how = epilogue::store) {
-    return {matrix.data, in.data, out.data, matrix.outputs, matrix.inputs, in.stride, out.stride, how};
+    return gemm_of(matrix, in, out.data, out.stride, how);
   }
   [[nodiscard]] static gemm_rows rows_of(const activation& out) { return {out.data, out.stride, 0, 0}; }
   /// The epilogue for rows of gate_element.

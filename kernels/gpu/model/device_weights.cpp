@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/gpu/model/weight_upload.hpp"
+#include "kernels/gpu/types/coded_layout.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -26,8 +27,11 @@ tensor_view as_matrix(const tensor_view& view, bool transposed) {
 /// in the same order.
 class loader {
  public:
-  loader(element type, const load_progress& progress, std::uint64_t total)
-      : type_(type), progress_(progress), total_(total) {}
+  loader(const matrix_formats& formats, const load_progress& progress, std::uint64_t total)
+      : formats_(formats), progress_(progress), total_(total) {}
+
+  /// The layer of the tensors that follow; 0 for those outside of the layers.
+  void begin_layer(std::uint32_t layer) { layer_ = layer; }
 
   /// Ends the first pass.
   device_buffer<std::byte> allocate() {
@@ -45,7 +49,11 @@ class loader {
     const tensor_view from = as_matrix(view, spec.transposed);
     if (spec.shape[1] == extent::five_rank_x) return load_pairs(from, to);
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
-    to = {place(from, type_, padded(outputs), padded(inputs)), outputs, inputs};
+    const weight_format format = formats_.plan ? formats_.plan->of(spec, layer_) : weight_format{};
+    if (format.quantised())
+      to = {place(from, format, padded(outputs), padded(inputs)), outputs, inputs, format};
+    else
+      to = {place(from, formats_.type, padded(outputs), padded(inputs)), outputs, inputs};
   }
   void load(const tensor_spec& spec, const tensor_view& view, device_types::stack& to) {
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -68,7 +76,7 @@ class loader {
       tensor_view pair = from;
       pair.shape[0] = rank;
       pair.data += i * rank * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
-      const std::byte* const at = place(pair, type_, padded(rank), padded(inputs));
+      const std::byte* const at = place(pair, formats_.type, padded(rank), padded(inputs));
       if (i == 0) to = {at, pairs * padded(rank), inputs};
     }
   }
@@ -79,9 +87,17 @@ class loader {
     return at;
   }
 
-  const element type_;
+  std::byte* place(const tensor_view& from, weight_format format, std::uint32_t height, std::uint32_t width) {
+    std::byte* const at = base_ + used_;
+    used_ += (coded_bytes(format, height, width) + alignment - 1) / alignment * alignment;
+    if (upload_) upload_->add_coded(at, from, formats_.type, format, height, width);
+    return at;
+  }
+
+  const matrix_formats formats_;
   const load_progress progress_;
   const std::uint64_t total_;
+  std::uint32_t layer_ = 0;
   std::byte* base_ = nullptr;
   std::size_t used_ = 0;
   std::optional<weight_upload> upload_;  ///< from the second pass on
@@ -97,8 +113,12 @@ void load_model(const weights_of<checkpoint_views, Layer>& from, loader& load, d
   };
   to.dims = from.dims;
   to.layers.clear();
+  load.begin_layer(0);
   outer_weights_of<device_types>::for_each_tensor(load_one, from, to);
-  for (const auto& layer : from.layers) Layer<device_types>::for_each_tensor(load_one, layer, to.layers.emplace_back());
+  for (std::uint32_t layer = 0; layer < from.layers.size(); ++layer) {
+    load.begin_layer(layer);
+    Layer<device_types>::for_each_tensor(load_one, from.layers[layer], to.layers.emplace_back());
+  }
 }
 
 /// The size of the weights in the checkpoint.
@@ -114,18 +134,18 @@ std::uint64_t source_bytes(const weights_of<checkpoint_views, Layer>& weights) {
 }  // namespace
 
 template <template <typename> typename Layer>
-std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, element type) {
+std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, const matrix_formats& formats) {
   device_weights_of<Layer> places;
-  loader load(type, {}, 0);
+  loader load(formats, {}, 0);
   load_model(weights, load, places);
   return load.bytes();
 }
 
 template <template <typename> typename Layer>
-device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, element type,
+device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, const matrix_formats& formats,
                                 const load_progress& progress) {
   device_weights_of<Layer> model;
-  loader load(type, progress, source_bytes(weights));
+  loader load(formats, progress, source_bytes(weights));
   load_model(weights, load, model);
   model.memory = load.allocate();
   load_model(weights, load, model);
@@ -133,13 +153,13 @@ device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weigh
   return model;
 }
 
-template std::size_t device_weight_bytes(const rwkv4_weights&, element);
-template std::size_t device_weight_bytes(const rwkv5_weights&, element);
-template std::size_t device_weight_bytes(const rwkv6_weights&, element);
-template std::size_t device_weight_bytes(const rwkv7_weights&, element);
-template device_weights_of<rwkv4_layer_of> upload(const rwkv4_weights&, element, const load_progress&);
-template device_weights_of<rwkv5_layer_of> upload(const rwkv5_weights&, element, const load_progress&);
-template device_weights_of<rwkv6_layer_of> upload(const rwkv6_weights&, element, const load_progress&);
-template device_weights_of<rwkv7_layer_of> upload(const rwkv7_weights&, element, const load_progress&);
+template std::size_t device_weight_bytes(const rwkv4_weights&, const matrix_formats&);
+template std::size_t device_weight_bytes(const rwkv5_weights&, const matrix_formats&);
+template std::size_t device_weight_bytes(const rwkv6_weights&, const matrix_formats&);
+template std::size_t device_weight_bytes(const rwkv7_weights&, const matrix_formats&);
+template device_weights_of<rwkv4_layer_of> upload(const rwkv4_weights&, const matrix_formats&, const load_progress&);
+template device_weights_of<rwkv5_layer_of> upload(const rwkv5_weights&, const matrix_formats&, const load_progress&);
+template device_weights_of<rwkv6_layer_of> upload(const rwkv6_weights&, const matrix_formats&, const load_progress&);
+template device_weights_of<rwkv7_layer_of> upload(const rwkv7_weights&, const matrix_formats&, const load_progress&);
 
 }  // namespace skein::kernels::gpu

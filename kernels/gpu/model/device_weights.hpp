@@ -5,14 +5,25 @@
 #include "kernels/gpu/ops/embed.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/gpu/types/gpu_options.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
 
 namespace skein::kernels::gpu {
 
-/// A matrix on the device, laid out as `product` expects.
+/// A matrix on the device, laid out as `gemm` expects.
 struct device_matrix {
   const void* data = nullptr;
   std::uint32_t outputs = 0, inputs = 0;
+  weight_format format = {};  ///< if it is quantised
+};
+
+/// How matrices are stored: in the element type, except those that the plan quantises.
+struct matrix_formats {
+  element type = element::f16;
+  const weight_plan* plan = nullptr;
+  matrix_formats() = default;
+  explicit matrix_formats(const gpu_options& options) : type(options.matrix_type), plan(&options.formats) {}
 };
 
 /// A vector on the device: fp32.
@@ -44,13 +55,14 @@ struct device_weights_of : weights_of<device_types, Layer> {
 
 /// The size of device_weights_of::memory.
 template <template <typename> typename Layer>
-[[nodiscard]] std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, element type);
+[[nodiscard]] std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights,
+                                              const matrix_formats& formats);
 
-/// Copies a checkpoint to the current device through pinned memory, converts matrices to `type`, and waits for the
-/// copies. Throws device_failure; if memory is short, the message gives the size of the allocation. Vectors are copied
-/// as they are: prepare() of prepared_vectors.hpp first replaces those that kernels read in another form.
+/// Copies a checkpoint to the current device through pinned memory, converts matrices to their formats, and waits
+/// for the copies. Throws device_failure; if memory is short, the message gives the size of the allocation. Vectors are
+/// copied as they are: prepare() of prepared_vectors.hpp first replaces those that kernels read in another form.
 template <template <typename> typename Layer>
-[[nodiscard]] device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, element type,
-                                              const load_progress& progress);
+[[nodiscard]] device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights,
+                                              const matrix_formats& formats, const load_progress& progress);
 
 }  // namespace skein::kernels::gpu

@@ -19,8 +19,7 @@ void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pas
 
 // The projection goes to the half of x that is not in use, or to partial sums.
 void gated_model::add_gated(const device_matrix& value, pass& tick) {
-  gemm change{value.data,   gated_.hidden.data,   other_x(),  value.outputs,
-              value.inputs, gated_.hidden.stride, dims_.embd, epilogue::store_f32};
+  gemm change = gemm_of(value, gated_.hidden, other_x(), dims_.embd, epilogue::store_f32);
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;  // as in add_to_x
   gemm_rows sums;
   split({&change, 1}, {&change, 1}, {&sums, 1}, tick);

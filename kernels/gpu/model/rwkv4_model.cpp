@@ -30,7 +30,7 @@ class rwkv4_model final : public gated_model {
               stream_handle in, const library_opener& open_library)
       : gated_model(prepared.weights.dims, options, room, open_library),
         rows_(dims_, activations_),
-        weights_(upload(prepared.weights, type_, options.progress)) {
+        weights_(upload(prepared.weights, matrix_formats(options), options.progress)) {
     start(in, [&](std::uint32_t, std::span<float> state) {
       std::ranges::fill(state.last(dims_.att()), wkv4_empty_exponent);
     });
@@ -96,7 +96,7 @@ memory_plan plan(const rwkv4_weights& weights, const gpu_options& options, const
   const gated_rows gated(weights.dims, {}, counted);
   const rwkv4_rows rows(weights.dims, counted);
   return rwkv4_model::plan(weights.dims, options, room, open_library,
-                           device_weight_bytes(prepare(weights).weights, options.matrix_type), counted.bytes());
+                           device_weight_bytes(prepare(weights).weights, matrix_formats(options)), counted.bytes());
 }
 
 }  // namespace skein::kernels::gpu

@@ -29,7 +29,7 @@ class rwkv5_model final : public gated_model {
               stream_handle in, const library_opener& open_library)
       : gated_model(prepared.weights.dims, options, room, open_library),
         rows_(dims_, activations_),
-        weights_(upload(prepared.weights, type_, options.progress)) {
+        weights_(upload(prepared.weights, matrix_formats(options), options.progress)) {
     start(in, [&](std::uint32_t layer, std::span<float> state) {
       copy_initial(prepared.weights.layers[layer].time_state, state);
     });
@@ -102,7 +102,7 @@ memory_plan plan(const rwkv5_weights& weights, const gpu_options& options, const
   const gated_rows gated(weights.dims, {}, counted);
   const rwkv5_rows rows(weights.dims, counted);
   return rwkv5_model::plan(weights.dims, options, room, open_library,
-                           device_weight_bytes(prepare(weights).weights, options.matrix_type), counted.bytes());
+                           device_weight_bytes(prepare(weights).weights, matrix_formats(options)), counted.bytes());
 }
 
 }  // namespace skein::kernels::gpu

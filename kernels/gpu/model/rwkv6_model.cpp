@@ -37,7 +37,7 @@ class rwkv6_model final : public gated_model {
               const library_opener& open_library)
       : gated_model(weights.dims, options, room, open_library),
         rows_(dims_, activations_),
-        weights_(upload(weights, type_, options.progress)) {
+        weights_(upload(weights, matrix_formats(options), options.progress)) {
     start(in,
           [&](std::uint32_t layer, std::span<float> state) { copy_initial(weights.layers[layer].time_state, state); });
   }
@@ -139,8 +139,8 @@ memory_plan plan(const rwkv6_weights& weights, const gpu_options& options, const
   activation_room counted(room.rows, options.matrix_type, true);
   const gated_rows gated(weights.dims, {}, counted);
   const rwkv6_rows rows(weights.dims, counted);
-  return rwkv6_model::plan(weights.dims, options, room, open_library, device_weight_bytes(weights, options.matrix_type),
-                           counted.bytes());
+  return rwkv6_model::plan(weights.dims, options, room, open_library,
+                           device_weight_bytes(weights, matrix_formats(options)), counted.bytes());
 }
 
 }  // namespace skein::kernels::gpu

@@ -13,7 +13,7 @@ namespace skein::kernels::gpu {
 namespace {
 
 bool wants_sparse_values(const gpu_options& options) {
-  return options.invariance == invariance::fast && options.matrix_type != element::f32;
+  return options.invariance == invariance::fast && options.matrix_type != element::f32 && !options.formats.quantised();
 }
 
 /// For the current device.
@@ -51,7 +51,7 @@ class rwkv7_model final : public base_model {
               const library_opener& open_library)
       : base_model(weights.dims, options, room, open_library),
         rows_(dims_, normed_, activations_),
-        weights_(upload(weights, type_, options.progress)) {
+        weights_(upload(weights, matrix_formats(options), options.progress)) {
     if (can_chunk(dims_, options, room)) chunks_.emplace(dims_.embd, type_, room.rows, chunked_runs_max(room));
     if (wants_sparse_values(options)) make_sparse(in);
     start(in,
@@ -95,7 +95,7 @@ memory_plan rwkv7_model::plan(const rwkv7_weights& weights, const gpu_options& o
                               const library_opener& open_library) {
   const model_dims& dims = weights.dims;
   const element type = options.matrix_type;
-  std::size_t weight_bytes = device_weight_bytes(weights, type);
+  std::size_t weight_bytes = device_weight_bytes(weights, matrix_formats(options));
   if (wants_sparse_values(options))
     weight_bytes += sparse_values::planned_bytes(dims.layers, dims.embd, dims.ffn, type);
   activation_room counted(room.rows, type, true);

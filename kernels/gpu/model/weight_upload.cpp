@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/finite_half.hpp"
+#include "kernels/gpu/model/encode_panel.hpp"
 #include "kernels/gpu/ops/convert.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -17,7 +18,8 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr std::uint32_t threads_max = 8;  // more than enough to saturate the bus
+constexpr std::uint32_t threads_max = 8;          // more than enough to saturate the bus
+constexpr std::uint32_t coding_threads_max = 64;  // pinned memory: two pieces each
 
 constexpr dtype stored_as(element e) {
   return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
@@ -146,34 +148,59 @@ class weight_upload::pieces {
 };
 
 weight_upload::weight_upload(const load_progress& progress, std::uint64_t total_bytes, const options& how)
-    : progress_(progress),
-      total_bytes_(total_bytes),
-      threads_(how.threads > 0 ? how.threads : std::clamp(std::thread::hardware_concurrency(), 1u, threads_max)),
-      piece_bytes_(how.piece_bytes) {}
+    : progress_(progress), total_bytes_(total_bytes), threads_(how.threads), piece_bytes_(how.piece_bytes) {}
 
 void weight_upload::add(std::byte* to, const tensor_view& from, element type, std::uint32_t height,
                         std::uint32_t width) {
+  add_lines(to, {from, type, width}, height, 1, width * element_bytes(type));
+}
+
+void weight_upload::add_coded(std::byte* to, const tensor_view& from, element type, weight_format format,
+                              std::uint32_t height, std::uint32_t width) {
+  check(format.quantised());
+  check(height % panel_outputs == 0 && width % block_inputs == 0);
+  add_lines(to, {from, type, width, format}, height, panel_outputs, coded_bytes(format, panel_outputs, width));
+}
+
+void weight_upload::add_lines(std::byte* to, tensor of, std::uint32_t height, std::uint32_t line_rows,
+                              std::size_t line_bytes) {
+  const tensor_view& from = of.from;
   check(from.shape.size() == 2);
-  check(from.shape[0] <= height && from.shape[1] <= width);
-  const std::size_t row_bytes = width * element_bytes(type);
-  check(row_bytes <= piece_bytes_);
-  const auto rows_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(row_bytes, 1));
+  check(from.shape[0] <= height && from.shape[1] <= of.width);
+  check(line_bytes <= piece_bytes_);
+  const auto lines_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(line_bytes, 1));
+  const std::uint32_t rows_each = lines_each * line_rows;
   for (std::uint32_t first = 0; first < height; first += rows_each) {
     const std::uint32_t rows = std::min(rows_each, height - first);
     const auto present = std::clamp<std::int64_t>(from.shape[0] - first, 0, rows);
-    jobs_.push_back({tensors_.size(), first, rows, to + first * row_bytes,
+    jobs_.push_back({tensors_.size(), first, rows, to + first / line_rows * line_bytes,
                      static_cast<std::uint64_t>(present * from.shape[1]) * dtype_bytes(from.type)});
   }
-  tensors_.push_back({from, type, width});
+  tensors_.push_back(std::move(of));
 }
 
 std::size_t weight_upload::bytes_of(const job& which) const {
   const tensor& of = tensors_[which.tensor];
+  if (of.format.quantised()) return coded_bytes(of.format, which.rows, of.width);
   return which.rows * std::size_t{of.width} * element_bytes(of.type);
 }
 
+void weight_upload::fill_coded(std::byte* piece, const job& which, std::vector<float>& scratch) {
+  const auto& [from, type, width, format] = tensors_[which.tensor];
+  std::uint64_t beyond = 0;
+  for (std::uint32_t r = 0; r < which.rows; r += panel_outputs, piece += coded_bytes(format, panel_outputs, width)) {
+    tensor_view panel = from;
+    const std::int64_t first = which.first_row + r;
+    panel.shape[0] = std::clamp<std::int64_t>(from.shape[0] - first, 0, panel_outputs);
+    if (panel.shape[0] > 0) panel.data += first * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
+    beyond += encode_panel(panel, type, format, width, piece, scratch);
+  }
+  beyond_f16_ += beyond;
+}
+
 void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) {
-  const auto& [from, type, width] = tensors_[which.tensor];
+  const auto& [from, type, width, format] = tensors_[which.tensor];
+  if (format.quantised()) return fill_coded(piece, which, scratch);
   const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
   const std::size_t bytes = columns * element_bytes(type), row_bytes = width * element_bytes(type);
@@ -198,7 +225,10 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
 }
 
 void weight_upload::run() {
-  pieces ring(2 * std::size_t{threads_}, piece_bytes_);
+  const bool codes = std::ranges::any_of(tensors_, [](const tensor& t) { return t.format.quantised(); });
+  const std::uint32_t most = codes ? coding_threads_max : threads_max;
+  const std::uint32_t threads = threads_ > 0 ? threads_ : std::clamp(std::thread::hardware_concurrency(), 1u, most);
+  pieces ring(2 * std::size_t{threads}, piece_bytes_);
   const auto fill_pieces = [&] {
     std::vector<float> scratch;
     for (std::size_t job = 0; ring.claim(jobs_.size(), job);) {
@@ -211,7 +241,7 @@ void weight_upload::run() {
     std::vector<std::jthread> threads;
     ~workers() { ring.give_up(); }
   } workers{ring, {}};
-  for (std::uint32_t t = 0; t < threads_; ++t) workers.threads.emplace_back(fill_pieces);
+  for (std::uint32_t t = 0; t < threads; ++t) workers.threads.emplace_back(fill_pieces);
 
   // Half of the ring is being sent while the other half is filled.
   const std::size_t on_the_way = std::max<std::size_t>(ring.count() / 2, 1);
@@ -219,7 +249,8 @@ void weight_upload::run() {
   for (std::size_t sent = 0, gone = 0; gone < jobs_.size(); ++gone) {
     for (; sent < jobs_.size() && sent < gone + on_the_way; ++sent) {
       const tensor& of = tensors_[jobs_[sent].tensor];
-      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]), sent_as(of.from.type, of.type), of.type);
+      const element sent_type = of.format.quantised() ? of.type : sent_as(of.from.type, of.type);
+      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]), sent_type, of.type);
     }
     ring.free(gone);
     done_bytes += jobs_[gone].source_bytes;

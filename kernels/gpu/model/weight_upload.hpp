@@ -7,6 +7,7 @@
 #include "base/tensor.hpp"
 #include "kernels/gpu/types/elements.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_format.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -17,7 +18,7 @@ namespace skein::kernels::gpu {
 class weight_upload {
  public:
   struct options {
-    std::uint32_t threads = 0;  ///< that convert; 0: one per CPU available to the process, at most 8
+    std::uint32_t threads = 0;  ///< that convert; 0: one per CPU available, at most 8, or 64 if tensors are quantised
     std::size_t piece_bytes = std::size_t{4} << 20;
   };
 
@@ -30,6 +31,10 @@ class weight_upload {
   /// zeros. A row must fit into a piece (checked). Views and their memory must live until run() returns.
   void add(std::byte* to, const tensor_view& from, element type, std::uint32_t height, std::uint32_t width);
 
+  /// The same as a quantised matrix, in the layout of types/coded_layout.hpp; `height` and `width` are multiples of 64.
+  void add_coded(std::byte* to, const tensor_view& from, element type, weight_format format, std::uint32_t height,
+                 std::uint32_t width);
+
   /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure,
   /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes.
   void run();
@@ -39,6 +44,7 @@ class weight_upload {
     tensor_view from;
     element type;
     std::uint32_t width;
+    weight_format format = {};  ///< if it is quantised
   };
   /// Rows of a tensor that are sent together.
   struct job {
@@ -49,7 +55,10 @@ class weight_upload {
   };
   class pieces;
 
+  /// Adds a tensor and its jobs, of whole `lines` of `line_bytes` that have `line_rows` rows each.
+  void add_lines(std::byte* to, tensor of, std::uint32_t height, std::uint32_t line_rows, std::size_t line_bytes);
   [[nodiscard]] std::size_t bytes_of(const job& which) const;
+  void fill_coded(std::byte* piece, const job& which, std::vector<float>& scratch);
   void fill(std::byte* piece, const job& which, std::vector<float>& scratch);
 
   const load_progress progress_;

@@ -3,6 +3,7 @@
 
 #include "kernels/gpu/types/elements.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -25,7 +26,8 @@ struct gpu_limits {
 
 struct gpu_options {
   int device = 0;
-  element matrix_type = element::f16;  ///< of matrices and activations
+  element matrix_type = element::f16;  ///< of activations and of matrices that are not quantised
+  weight_plan formats = dtype::f16;    ///< which matrices are quantised, and how; other formats are not used
   element state_type = element::f32;   ///< of stored wkv states: f32 or f16
   gpu::invariance invariance = invariance::standard;
   gpu_limits limits;

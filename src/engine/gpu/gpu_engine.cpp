@@ -74,6 +74,7 @@ result<gpu_parts> parts_of(const kernels::gpu::plugin& plugin, const model::chec
   gpu_parts parts{.weights = std::move(*weights), .matrix_type = matrix_type, .how = {}};
   parts.how.device = options.device;
   parts.how.matrix_type = *matrices;
+  if (options.formats) parts.how.formats = *options.formats;
   parts.how.state_type = *states;
   parts.how.invariance = options.invariance;
   parts.how.limits = {.slots = options.slots,
@@ -114,7 +115,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   engine_info about;
   about.device = std::string(plugin.kind) + ':' + std::to_string(options.device) + ' ' + device->name;
   about.model_identity = options.model_identity;
-  about.weight_type = to_string(parts->matrix_type);
+  const kernels::weight_plan& formats = parts->how.formats;
+  about.weight_type = formats.quantised() ? formats.name() : std::string(to_string(parts->matrix_type));
   about.vocab = info.vocab;
   about.slots = options.slots;
   about.max_tick_tokens = options.max_tick_tokens;

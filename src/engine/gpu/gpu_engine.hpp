@@ -15,6 +15,7 @@ struct gpu_engine_options {
   int device = 0;
   std::optional<dtype> matrix_type;  ///< f16, bf16 or f32; none: bf16 if the file and the GPU have bf16, else f16
   dtype state_type = dtype::f32;     ///< of states: f32 or f16
+  std::optional<kernels::weight_plan> formats;  ///< which matrices are quantised; none: none is
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;

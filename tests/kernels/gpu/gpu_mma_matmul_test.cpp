@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <deque>
 
-#include "kernels/gpu/gemm/matmul_mma.hpp"
+#include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_case.hpp"
 

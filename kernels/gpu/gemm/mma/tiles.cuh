@@ -4,12 +4,16 @@
 
 #include "kernels/gpu/device/done_count.cuh"
 #include "kernels/gpu/gemm/matmul.hpp"
+#include "kernels/gpu/types/coded_layout.hpp"
 
-/// How the products of a launch are cut into tiles for matmul_mma.cu. CUDA and the emulator.
+/// How the products of a launch are cut into tiles for kernel.cuh. CUDA and the emulator.
 namespace skein::kernels::gpu::mma {
 
 /// Row tiles whose inputs stay in the L2 cache while all weights pass.
 inline constexpr std::uint32_t band_tiles = 8;
+
+/// In launches of at most so many rows, products with quantised weights and others may be mixed.
+inline constexpr int few_columns = 64;
 
 /// What a block does with the segments of a product (split-K).
 enum class takes {
@@ -26,6 +30,7 @@ struct tiling {
   static constexpr int stages = stages_;
   static constexpr takes segments = segments_;
   static constexpr bool adds_up = segments != takes::one;
+  static constexpr bool coded = false;  ///< whether its weights are quantised
   static constexpr int warps = warps_m * warps_n;
   static constexpr unsigned threads = 32 * warps;
   static constexpr int tiles_m = outputs / warps_m / 16, tiles_n = columns / warps_n / 8;  // of a warp
@@ -51,11 +56,27 @@ struct tiling {
   }
 };
 
+/// The same for quantised weights (types/coded_layout.hpp), with as many stages as fit in the same shared memory. Each
+/// warp copies the blocks of one panel.
+template <typename t, weight_element code_>
+struct coded_tiling : t {
+  static_assert(t::stages_of_tile == 1 && t::outputs == t::warps * static_cast<int>(panel_outputs));
+  static constexpr bool coded = true;
+  static constexpr weight_element code = code_;
+  static constexpr std::uint32_t largest_block = block_bytes({code, 32});
+  static constexpr std::uint32_t weight_bytes = t::warps * largest_block;
+  static constexpr std::uint32_t stage_bytes = weight_bytes + t::input_bytes;
+  static constexpr int stages = std::max(t::stages, static_cast<int>(t::shared_bytes / stage_bytes));
+  static_assert(stages * stage_bytes <= t::shared_bytes);
+};
+
 /// A product as blocks read it.
 struct placed_gemm {
   const std::byte *weights, *inputs;
   void* out;
-  std::size_t weight_stride, in_stride;  // bytes
+  std::size_t weight_stride, in_stride;  // bytes; of quantised weights from panel to panel
+  std::uint32_t block_bytes;             // of quantised weights; otherwise 0
+  std::uint32_t scale_step;              // bytes from the scales of 32 inputs to the next; 0: a block has one group
   std::size_t part_stride;
   std::uint32_t weight_rows, outputs, out_stride;
   std::uint32_t depth, segment_depth;  // in tiles of 64 inputs

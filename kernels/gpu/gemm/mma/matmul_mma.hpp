@@ -16,10 +16,9 @@ namespace skein::kernels::gpu {
 /// As matmul_functions::splits: true while there would be too few blocks if each block summed all segments.
 [[nodiscard]] bool mma_splits(std::span<const gemm> gemms, std::uint32_t rows_room);
 
-/// The tiles of launches of more than 64 rows, outputs by rows: 64 x 64, 64 x 128, 128 x 128, 128 x 192,
-/// 128 x 256.
-enum class mma_shape : std::uint8_t { small, flat, square, broad, wide };
-/// Replaces the choice, for measurements; the shape must fit the device.
+/// Tiles, outputs by rows: 64 x 8, 64 x 16, 64 x 32, 64 x 64, 64 x 128, 128 x 128, 128 x 192, 128 x 256.
+enum class mma_shape : std::uint8_t { rows_8, rows_16, rows_32, small, flat, square, broad, wide };
+/// Replaces the choice for more than 64 rows, for measurements; the shape must fit the device.
 void impose_shape(std::optional<mma_shape> shape);
 
 }  // namespace skein::kernels::gpu

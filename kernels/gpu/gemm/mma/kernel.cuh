@@ -1,0 +1,114 @@
+// The GEMM on the tensor cores of sm_75 and newer, by mma.sync. Weights are on the 16-row side of the instruction, the
+// rows of the batch on the other, so that one row uses an eighth of the instruction and not a sixteenth.
+//
+// Second products (`turn`) are the last blocks of a launch of up to 64 rows: they load their weights and then wait for
+// the first ones, which saves a launch.
+//
+// A block has a tile of outputs by rows. Its threads copy stages of weights and inputs, 64 inputs deep, to a ring in
+// shared memory (cp.async), from which ldmatrix reads them without bank conflicts, and
+// multiply the stages that have arrived. Weights do not depend on the preceding kernel: with PDL the first ring of them
+// is requested before that kernel has ended.
+//
+// Floor: decode reads every weight once, so time >= bytes of weights / bandwidth, then 2 * rows * weights / FLOP rate.
+//
+// Up to 64 rows: tiles of 64 outputs by 8, 16, 32 or 64 rows in rings of 48 KB, so that two blocks of any card (one on
+// sm_75) have about 70 KB of weights in flight; bandwidth times latency is 20 KB for an SM of an H100 and 6 KB for one
+// of an RTX 4090. A matrix is cut into enough segments (split-K) to give every SM two blocks. With more rows, tiles of
+// 128 outputs by 128 or 256 rows. All shapes give the same bits: a sum is one chain of instructions per segment, and
+// the segments are added in order; to an output of epilogue::add_f32 each segment is added by itself, so that a wide
+// tile need not keep two sets of sums in registers.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/check.hpp"
+#include "kernels/gpu/gemm/mma/shapes.cuh"
+#include "kernels/gpu/gemm/mma/store.cuh"
+
+namespace skein::kernels::gpu::mma {
+
+/// Computes a tile and stores it. `weights`: `t`, or the same with quantised weights.
+template <typename Element, typename t, typename weights>
+__device__ void run_tile(const placed_gemms& all, const work_item& work) {
+  const place<t> at;
+  tile_sums<t> sums = {};
+  if constexpr (t::segments == takes::adds_each) {
+    multiply<Element, weights>(all, work, sums, [&](std::uint32_t) {
+      add_to_output<t>(work, all.rows, at, sums);
+      clear<t>(sums);
+    });
+  } else if constexpr (t::segments == takes::sum_of_all) {
+    tile_sums<t> before;
+    const std::uint32_t segment_depth = work.gemm->segment_depth * t::stages_of_tile;
+    multiply<Element, weights>(all, work, sums,
+                               [&](std::uint32_t i) { end_segment<t>(before, sums, i == segment_depth); });
+    if (work.count > segment_depth) end_segment<t>(before, sums, false), copy_sums<t>(before, sums);
+  } else {
+    multiply<Element, weights>(all, work, sums, [](std::uint32_t) {});
+  }
+  if (all.pdl) pdl_wait();  // already complete; but every thread that writes must call this
+  store<Element, t>(work, all.rows, at, sums);
+  if (work.gemm->when == turn::first) {
+    __syncthreads();
+    if (threadIdx.x == 0) all.done.count_writer();
+  }
+}
+
+template <typename Element, typename t>
+__global__ void __launch_bounds__(t::threads) matmul_mma_kernel(const __grid_constant__ placed_gemms all) {
+#if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
+  run_tile<Element, t, t>(all, find_work<t>(all, blockIdx.x));
+#endif
+}
+
+/// The weights of some products are quantised, all with one kind of code. With tiles of many rows, of all products.
+template <typename Element, typename t, weight_element code>
+__global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_constant__ placed_gemms all) {
+#if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
+  const work_item work = find_work<t>(all, blockIdx.x);
+  if constexpr (t::columns <= few_columns)
+    if (work.gemm->block_bytes == 0) return run_tile<Element, t, t>(all, work);
+  run_tile<Element, t, coded_tiling<t, code>>(all, work);
+#endif
+}
+
+inline bool fits_packets(const gemm& p) {
+  const std::size_t bytes = p.how == epilogue::store_f32 || p.how == epilogue::store_parts ? 4 : 2;
+  return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
+         p.part_stride * bytes % 16 == 0;
+}
+
+/// Launches one of two kernels, of fp16 and bf16.
+template <typename t>
+result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemms), void (*of_bf16)(placed_gemms)) {
+  const auto& [in, type, gemms, rows, profile] = what;
+  placed_gemms all{};
+  all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
+  all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
+  for (const gemm& p : gemms) {
+    placed_gemm& to = all.of[all.count++];
+    to.weights = static_cast<const std::byte*>(p.matrix), to.inputs = static_cast<const std::byte*>(p.in);
+    to.weight_stride = std::size_t{padded(p.inputs)} * 2;
+    if (p.format.quantised()) {
+      to.block_bytes = block_bytes(p.format);
+      to.weight_stride = std::size_t{padded(p.inputs)} / block_inputs * to.block_bytes;
+      to.scale_step = scale_groups_of_block(p.format) == 1 ? 0 : scale_bytes_of_group;
+    }
+    to.in_stride = std::size_t{p.in_stride} * 2;
+    to.out = p.out, to.part_stride = p.part_stride;
+    to.weight_rows = padded(p.outputs), to.outputs = p.outputs, to.out_stride = p.out_stride;
+    to.depth = padded(p.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
+    to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
+    to.first_item = all.items;
+    to.how = p.how, to.when = has_turns(gemms) ? p.when : turn::any, to.in_packets = fits_packets(p);
+    if (to.when == turn::first) all.done.writers += to.tiles;
+    if (to.when == turn::second) all.done.at = p.done, all.done.readers += to.tiles;
+    all.items += to.tiles * (t::adds_up ? 1 : p.segments);
+  }
+  const auto kernel = type == element::f16 ? of_halves : of_bf16;
+  if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
+  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, t::shared_bytes, in, true}, kernel, all);
+}
+
+}  // namespace skein::kernels::gpu::mma

@@ -1,0 +1,82 @@
+#include "kernels/gpu/model/encode_panel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr std::size_t group_max = 128;
+
+/// The places of the codes of a block.
+template <weight_element code>
+constexpr auto places_of() {
+  std::array<std::array<code_place, block_inputs>, panel_outputs> places{};
+  for (std::uint32_t output = 0; output < panel_outputs; ++output)
+    for (std::uint32_t input = 0; input < block_inputs; ++input)
+      places[output][input] = place_of_code(code, output, input);
+  return places;
+}
+template <weight_element code>
+constexpr auto places = places_of<code>();
+
+/// Writes codes of an output, for inputs from `first` on, to a block in which those are 0 before.
+template <weight_element code>
+void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output, std::byte* block) {
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const code_place at = places<code>[output][first + i];
+    const unsigned bits = code == weight_element::int8 ? codes[i] ^ 128u : static_cast<unsigned>(codes[i]) << at.bit;
+    block[at.byte] |= static_cast<std::byte>(bits);
+  }
+}
+void put_codes(weight_element code, std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output,
+               std::byte* block) {
+  switch (code) {
+    case weight_element::int8: return put_codes<weight_element::int8>(codes, first, output, block);
+    case weight_element::int4: return put_codes<weight_element::int4>(codes, first, output, block);
+    default: return put_codes<weight_element::nf4>(codes, first, output, block);
+  }
+}
+
+}  // namespace
+
+std::size_t encode_panel(const tensor_view& from, element type, weight_format format, std::uint32_t width,
+                         std::byte* panel, std::vector<float>& scratch) {
+  const std::uint32_t bytes = block_bytes(format);
+  std::memset(panel, 0, std::size_t{width} / block_inputs * bytes);
+  std::size_t beyond = 0;
+  for (std::uint32_t output = 0; output < panel_outputs; ++output) {
+    scratch.assign(width, 0.0f);
+    if (output < from.shape[0]) {
+      tensor_view row = from;
+      row.data += output * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
+      row.shape[0] = 1;
+      copy_to_f32(row, std::span(scratch).first(static_cast<std::size_t>(from.shape[1])));
+    }
+    for (std::uint32_t begin = 0; begin < width; begin += format.group) {
+      std::array<std::uint8_t, group_max> codes;
+      const std::uint32_t count = std::min<std::uint32_t>(format.group, width - begin);
+      const std::uint16_t bits =
+          quantise_group(format.element, std::span(scratch).subspan(begin, count), std::span(codes).first(count));
+      std::uint16_t scale = bits;
+      if (type == element::f16) {
+        const float value = bf16_to_f32(bits);
+        if (value > half_scale_max || value < -half_scale_max) ++beyond;
+        scale = f32_to_f16(std::clamp(value, -half_scale_max, half_scale_max) * half_scale_factor);
+      }
+      for (std::uint32_t i = 0; i < count; i += std::min(count, block_inputs)) {
+        const std::uint32_t input = begin + i, within = input % block_inputs;
+        std::byte* const block = panel + std::size_t{input} / block_inputs * bytes;
+        const std::uint32_t here = std::min(count, block_inputs);
+        put_codes(format.element, std::span(codes).subspan(i, here), within, output, block);
+        std::memcpy(block + place_of_scale(format, output, within), &scale, sizeof scale);
+      }
+    }
+  }
+  return beyond;
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,164 @@
+// Products with quantised matrices in the emulator: the bits of the same product with the decoded matrix.
+#include <boost/test/unit_test.hpp>
+#include <deque>
+
+#include "kernels/gpu/gemm/mma/matmul_mma.hpp"
+#include "tests/kernels/gpu/coded_case.hpp"
+#include "tests/kernels/gpu/for_seeds.hpp"
+
+using namespace skein;
+using namespace skein::test;
+using namespace skein::kernels::gpu;
+using values = std::vector<float>;
+
+namespace {
+
+weight_format pick_format(random_numbers& random) {
+  constexpr weight_element elements[] = {weight_element::int8, weight_element::int4, weight_element::nf4};
+  constexpr std::uint16_t groups[] = {32, 64, 128};
+  return {elements[random.below(3)], groups[random.below(3)]};
+}
+
+/// Few rows most of the time, because many take long.
+std::uint32_t pick_rows(random_numbers& random) {
+  return 1 + random.below(random.below(4) == 0 ? 80 : random.below(2) == 0 ? 40 : 9);
+}
+
+void compare(std::deque<coded_case>& cases, element type, std::uint32_t rows, const matmul_functions& by,
+             const stream& in) {
+  const batch_counts now{rows, 0, rows};
+  const device_buffer<batch_counts> counts(1);
+  pinned_buffer<batch_counts> pinned(1);
+  *pinned.data() = now;
+  require(copy_to_device(counts.data(), pinned.data(), pinned.bytes(), in));
+  std::vector<gemm> coded, plain;
+  for (const coded_case& c : cases) coded.push_back(c.p), plain.push_back(c.plain.p);
+  require(by.run(in, type, coded, &counts.data()->rows, rows));
+  require(by.run(in, type, plain, &counts.data()->rows, rows));
+  for (const coded_case& c : cases) {
+    c.plain.check_result(in);
+    BOOST_TEST(same_bits(c.out_memory.read(in), c.plain.out_memory.read(in)));
+  }
+}
+
+void compare_random(const matmul_functions& by, random_numbers& random, element type) {
+  const stream in;
+  const std::uint32_t rows = pick_rows(random);
+  std::deque<coded_case> cases;
+  for (std::uint32_t i = 1 + random.below(3); i > 0; --i)
+    cases.emplace_back(random, type, rows, 1 + random.below(150), 1 + random.below(400),
+                       static_cast<epilogue>(random.below(7)), pick_format(random));
+  compare(cases, type, rows, by, in);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(codes_have_places_of_their_own_within_their_block) {
+  for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
+    for (const std::uint16_t group : {std::uint16_t{32}, std::uint16_t{64}, std::uint16_t{128}}) {
+      const weight_format f{e, group};
+      std::vector<unsigned> taken(block_bytes(f) * 8);
+      for (std::uint32_t o = 0; o < panel_outputs; ++o)
+        for (std::uint32_t i = 0; i < block_inputs; ++i) {
+          const code_place at = place_of_code(e, o, i);
+          for (std::uint32_t bit = 0; bit < code_bits(e); ++bit) ++taken[at.byte * 8 + at.bit + bit];
+          if (i % std::min<std::uint32_t>(group, block_inputs) == 0)
+            for (std::uint32_t bit = 0; bit < 16; ++bit) ++taken[place_of_scale(f, o, i) * 8 + bit];
+        }
+      BOOST_TEST(std::ranges::all_of(taken, [](unsigned n) { return n == 1; }));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_plain_product_reads_quantised_matrices) {
+  for_seeds(12, [](random_numbers& random) {
+    constexpr element types[] = {element::f16, element::bf16, element::f32};
+    compare_random(plain_matmul(), random, types[random.below(3)]);
+  });
+}
+
+#if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32
+
+namespace {
+
+/// The limits of another card.
+struct imposed {
+  explicit imposed(const char* name) {
+    const auto profile = find_profile(name);
+    BOOST_REQUIRE(profile.has_value());
+    impose_profile(profile);
+  }
+  ~imposed() { impose_profile({}); }
+  imposed(const imposed&) = delete;
+  imposed& operator=(const imposed&) = delete;
+#if defined(SKEIN_GPU_EMULATOR)
+  emulator::other_device device{{.sm_count = 132, .compute_capability_major = 12, .shared_bytes_per_block = 227 << 10}};
+#endif
+};
+constexpr const char* cards[] = {"h100", "a100", "rtx4090", "t4", "rtx5090"};
+
+constexpr matmul_functions by_mma{"mma", matmul_mma, mma_splits, true, 2.5, true};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix) {
+  for_seeds(25, [](random_numbers& random) {
+    const imposed card(cards[random.below(std::size(cards))]);
+    compare_random(by_mma, random, random.below(2) == 0 ? element::f16 : element::bf16);
+  });
+}
+
+// In tiles of every shape, with segments stored, added up, or added one by one.
+BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_codes) {
+  const stream in;
+  for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
+    for (const char* const name : {"h100", "rtx4090", "t4"})
+      for (const std::uint32_t rows : {12u, 100u, 140u, 520u}) {
+        const imposed card(name);
+        random_numbers random(rows);
+        const element type = rows % 3 == 0 ? element::bf16 : element::f16;
+        const epilogue how = rows == 140 ? epilogue::add_f32 : epilogue::store_f32;
+        std::deque<coded_case> cases;
+        for (std::uint32_t i = rows == 520 ? 2 : 1; i > 0; --i) {
+          coded_case& c = cases.emplace_back(random, type, rows, 136, 300, how, weight_format{e, 64});
+          c.p.segments = c.plain.p.segments = 2;
+          if (mma_splits({&c.p, 1}, rows)) c.p.segments = c.plain.p.segments = 1;
+        }
+        BOOST_TEST_CONTEXT(name << ", " << rows << " rows, " << static_cast<int>(e))
+        compare(cases, type, rows, by_mma, in);
+      }
+}
+
+// Low-rank pairs run in the launch of the projections, which are quantised.
+BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
+  for_seeds(4, [](random_numbers& random) {
+    const stream in;
+    const imposed card("h100");
+    const std::uint32_t rows = 1 + random.below(40);
+    const element type = element::f16;
+    gemm_case first(random, type, rows, 32, 128, epilogue::store),
+        second(random, type, rows, 64, 32, epilogue::store_f32);
+    std::deque<coded_case> cases;
+    for (const weight_element e : {weight_element::int4, weight_element::int8})
+      cases.emplace_back(random, type, rows, 100, 200, epilogue::store, weight_format{e, 64});
+    const device_buffer<std::uint32_t> done(2);
+    require(fill_with_zeros(done.data(), done.bytes(), in));
+    second.p.in = first.p.out, second.p.in_stride = padded(32), second.p.done = done.data();
+    const device_values inner(values(std::size_t{rows} * padded(32)), type);
+    first.p.out = inner.data(), first.p.out_stride = padded(32), second.p.in = inner.data();
+    first.p.when = turn::first, second.p.when = turn::second;
+    const auto run = [&](bool together) {
+      std::vector<gemm> launch{first.p};
+      if (together)
+        for (const coded_case& c : cases) launch.push_back(c.p);
+      launch.push_back(second.p);
+      require(matmul_mma(in, type, launch, nullptr, rows));
+      if (!together)
+        for (const coded_case& c : cases) require(matmul_mma(in, type, {&c.plain.p, 1}, nullptr, rows));
+      return second.out_memory.read(in);
+    };
+    const values alone = run(false), mixed = run(true);
+    BOOST_TEST(same_bits(alone, mixed));
+    for (const coded_case& c : cases) BOOST_TEST(same_bits(c.out_memory.read(in), c.plain.out_memory.read(in)));
+  });
+}
+#endif

@@ -1,0 +1,81 @@
+// Whole models with quantised matrices on the GPU's kernels, run by the emulator: the CPU's results with the same
+// formats, and the same bits for any cuts and batches.
+#include <boost/test/unit_test.hpp>
+
+#include "kernels/weights/weight_plan.hpp"
+#include "tests/kernels/gpu/model_checks.hpp"
+#include "tests/kernels/random_weights.hpp"
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+using version = random_weights::version;
+
+constexpr kernels::model_dims dims{
+    .layers = 2, .embd = 128, .heads = 2, .head_size = 64, .ffn = 192, .vocab = 67, .rank_w = 13, .rank_x = 5};
+
+kernels::weight_plan plan_of(const char* name, const char* overrides, dtype base) {
+  auto plan = kernels::weight_plan::parse(name, overrides, base);
+  BOOST_REQUIRE(plan.has_value());
+  return std::move(*plan);
+}
+
+stages_ptr make_quantised(const kernels::model_weights& weights, element type, const kernels::weight_plan& plan) {
+  kernels::gpu::gpu_options options;
+  options.matrix_type = type;
+  options.formats = plan;
+  return std::make_unique<model_stages>(weights, options, room);
+}
+
+stages_ptr make_on_cpu(const kernels::model_weights& weights, const kernels::weight_plan& plan) {
+  auto made = kernels::make_cpu_stages(weights, plan, limits, {});
+  BOOST_REQUIRE(made.has_value());
+  return std::move(*made);
+}
+
+void compare_with_the_cpu(const kernels::model_weights& weights, element type, const char* name,
+                          const char* overrides = "") {
+  const auto plan = plan_of(name, overrides, stored_as(type));
+  const auto gpu = make_quantised(weights, type, plan), cpu = make_on_cpu(weights, plan);
+  const auto unquantised = make_gpu(weights, type);
+  const tokens ids = random_tokens(40, dims.vocab, 2);
+  const auto got = feed(*gpu, dims, 1, ids, 16), expected = feed(*cpu, dims, 1, ids, 40);
+  BOOST_TEST_CONTEXT(name << ' ' << overrides << ", type " << static_cast<int>(type)) {
+    BOOST_REQUIRE(gpu->status().has_value());
+    BOOST_TEST(difference(got, expected) < tolerance(type));
+    BOOST_TEST(difference(state_of(*gpu, 1), state_of(*cpu, 1)) < tolerance(type));
+    BOOST_TEST(!same_bits(got, feed(*unquantised, dims, 1, ids, 16)));  // the formats are in use
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(quantised_models_equal_those_of_the_cpu) {
+  for (const version of : {version::v4, version::v5_2, version::v6}) {
+    const random_weights model(of, dims, dtype::bf16, 1);
+    compare_with_the_cpu(model.weights(), element::f16, "int8");
+    compare_with_the_cpu(model.weights(), element::bf16, "nf4");
+  }
+  const random_weights model(version::v6, dims, dtype::bf16, 2);
+  compare_with_the_cpu(model.weights(), element::f16, "int4", "att.key=int8-32,att.value@1=nf4-128,ffn.value=bf16");
+  compare_with_the_cpu(model.weights(), element::f32, "int8");
+}
+
+#if SKEIN_GPU_EMULATOR == 32
+BOOST_AUTO_TEST_CASE(cuts_and_batches_change_no_bit_of_quantised_models) {
+  const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
+  const random_weights model(version::v6, dims, dtype::bf16, 3);
+  const auto plan = plan_of("int4", "", dtype::f16);
+  compare_with_the_cpu(model.weights(), element::f16, "int4");
+  const auto gpu = make_quantised(model.weights(), element::f16, plan);
+  const tokens ids = random_tokens(70, dims.vocab, 4);
+  const auto whole = feed(*gpu, dims, 0, ids, 70);
+  const auto state = state_of(*gpu, 0);
+  for (const std::size_t chunk : {1, 9, 33}) {
+    BOOST_TEST(same_bits(feed(*gpu, dims, 2, ids, chunk), whole));
+    BOOST_TEST(same_bits(state_of(*gpu, 2), state));
+  }
+}
+#endif
