@@ -120,6 +120,35 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
   }
 }
 
+// The same with the weights in registers.
+#define SKEIN_WGMMA_REGISTERS(columns, type, names, a0, a1, a2, a3, b, sums_list)                                     \
+  asm volatile("{\n.reg .b32 upper;\n.reg .b64 b;\nmov.b32 upper, " SKEIN_UPPER_DESCRIPTOR ";\nmov.b64 b, {%" b       \
+               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names "}, {%" a0 \
+               ",%" a1 ",%" a2 ",%" a3 "}, b, 1, 1, 1, 0;\n}\n"                                                       \
+               : sums_list                                                                                            \
+               : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(inputs))
+#define SKEIN_WGMMA_REGISTERS_OF_TYPE(type)                                                            \
+  if constexpr (columns == 64)                                                                         \
+    SKEIN_WGMMA_REGISTERS("64", type, SKEIN_NAMES_1, "32", "33", "34", "35", "36", SKEIN_SUMS_32(0));  \
+  else if constexpr (columns == 128)                                                                   \
+    SKEIN_WGMMA_REGISTERS("128", type, SKEIN_NAMES_3, "64", "65", "66", "67", "68", SKEIN_SUMS_64(0)); \
+  else if constexpr (columns == 192)                                                                   \
+    SKEIN_WGMMA_REGISTERS("192", type, SKEIN_NAMES_5, "96", "97", "98", "99", "100", SKEIN_SUMS_96);   \
+  else                                                                                                 \
+    SKEIN_WGMMA_REGISTERS("256", type, SKEIN_NAMES_7, "128", "129", "130", "131", "132", SKEIN_SUMS_128(0))
+
+/// sums += weights [64, 16] * inputs [columns, 16]^T, where each warp has its 16 rows of weights as an operand of
+/// device/fragments.cuh. They may be changed when wgmma_wait has completed the instruction.
+template <typename Element, int columns>
+__device__ void wgmma_registers(float (&sums)[columns / 2], const std::uint32_t (&weights)[4], descriptor inputs) {
+  static_assert(columns == 64 || columns == 128 || columns == 192 || columns == 256);
+  if constexpr (std::is_same_v<Element, half>) {
+    SKEIN_WGMMA_REGISTERS_OF_TYPE("f16");
+  } else {
+    SKEIN_WGMMA_REGISTERS_OF_TYPE("bf16");
+  }
+}
+
 #undef SKEIN_NAMES_0
 #undef SKEIN_NAMES_1
 #undef SKEIN_NAMES_3
@@ -139,6 +168,8 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
 #undef SKEIN_WGMMA
 #undef SKEIN_UPPER_DESCRIPTOR
 #undef SKEIN_WGMMA_OF_TYPE
+#undef SKEIN_WGMMA_REGISTERS
+#undef SKEIN_WGMMA_REGISTERS_OF_TYPE
 
 #else
 
@@ -155,6 +186,10 @@ void take_registers() {}
 template <typename Element, int columns>
 void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   emulator::begin_gemms<Element, columns>(sums, weights, inputs, keep_sums != 0);
+}
+template <typename Element, int columns>
+void wgmma_registers(float (&sums)[columns / 2], const std::uint32_t (&weights)[4], descriptor inputs) {
+  emulator::begin_gemms_of_registers<Element, columns>(sums, weights, inputs);
 }
 
 #endif

@@ -28,24 +28,23 @@
 
 namespace skein::kernels::gpu::mma {
 
-/// Computes a tile and stores it. `weights`: `t`, or the same with quantised weights.
-template <typename Element, typename t, typename weights>
-__device__ void run_tile(const placed_gemms& all, const work_item& work) {
+/// Computes a tile and stores it. multiply(work, sums, end_segment) as in multiply.cuh.
+template <typename Element, typename t, typename Multiply>
+__device__ void run_tile(const placed_gemms& all, const work_item& work, Multiply multiply) {
   const place<t> at;
   tile_sums<t> sums = {};
   if constexpr (t::segments == takes::adds_each) {
-    multiply<Element, weights>(all, work, sums, [&](std::uint32_t) {
+    multiply(work, sums, [&](std::uint32_t) {
       add_to_output<t>(work, all.rows, at, sums);
       clear<t>(sums);
     });
   } else if constexpr (t::segments == takes::sum_of_all) {
     tile_sums<t> before;
     const std::uint32_t segment_depth = work.gemm->segment_depth * t::stages_of_tile;
-    multiply<Element, weights>(all, work, sums,
-                               [&](std::uint32_t i) { end_segment<t>(before, sums, i == segment_depth); });
+    multiply(work, sums, [&](std::uint32_t i) { end_segment<t>(before, sums, i == segment_depth); });
     if (work.count > segment_depth) end_segment<t>(before, sums, false), copy_sums<t>(before, sums);
   } else {
-    multiply<Element, weights>(all, work, sums, [](std::uint32_t) {});
+    multiply(work, sums, [](std::uint32_t) {});
   }
   if (all.pdl) pdl_wait();  // already complete; but every thread that writes must call this
   store<Element, t>(work, all.rows, at, sums);
@@ -54,11 +53,18 @@ __device__ void run_tile(const placed_gemms& all, const work_item& work) {
     if (threadIdx.x == 0) all.done.count_writer();
   }
 }
+/// `weights`: `t`, or the same with quantised weights.
+template <typename Element, typename t, typename weights>
+__device__ void run_tile_of(const placed_gemms& all, const work_item& work) {
+  run_tile<Element, t>(all, work, [&](const work_item& of, tile_sums<t>& sums, auto end) {
+    multiply<Element, weights>(all, of, sums, end);
+  });
+}
 
 template <typename Element, typename t>
 __global__ void __launch_bounds__(t::threads) matmul_mma_kernel(const __grid_constant__ placed_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
-  run_tile<Element, t, t>(all, find_work<t>(all, blockIdx.x));
+  run_tile_of<Element, t, t>(all, find_work<t>(all, blockIdx.x));
 #endif
 }
 
@@ -68,8 +74,8 @@ __global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_c
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   const work_item work = find_work<t>(all, blockIdx.x);
   if constexpr (t::columns <= few_columns)
-    if (work.gemm->block_bytes == 0) return run_tile<Element, t, t>(all, work);
-  run_tile<Element, t, coded_tiling<t, code>>(all, work);
+    if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
+  run_tile_of<Element, t, coded_tiling<t, code>>(all, work);
 #endif
 }
 

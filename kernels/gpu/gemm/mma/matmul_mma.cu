@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "kernels/gpu/gemm/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
 
@@ -75,6 +76,35 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   if (shape == mma_shape::square) return start.template operator()<square_tiles<work>>();
   if (shape == mma_shape::flat) return start.template operator()<flat_tiles<work>>();
   return start.template operator()<small_tiles<work>>();
+}
+
+/// The width of tiles for launch_hopper: the time of a tile is that of matmul_hopper.cu.
+std::uint32_t choose_columns(const tile_launch& what, takes work) {
+  if (work == takes::sum_of_all) return 128;
+  std::uint32_t tiles = 0;
+  for (const gemm& p : what.gemms) tiles += (p.outputs + 127) / 128 * (work == takes::one ? p.segments : 1);
+  constexpr std::array columns = {128u, 192u, 256u};
+  return *std::ranges::min_element(columns, {}, [&](std::uint32_t width) {
+    const std::uint32_t all = tiles * ((what.rows + width - 1) / width), sms = what.profile.sm_count;
+    return (all + sms - 1) / sms * (550 + 14 * width);
+  });
+}
+
+/// With the instructions of sm_90a.
+result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
+  const gemm& first = what.gemms.front();
+  const std::uint32_t columns = choose_columns(what, work);
+  if (!is_quantised(first)) return matmul_hopper(what.in, what.type, what.gemms, nullptr, what.rows);
+  switch (first.format.element) {
+    case weight_element::int8: return launch_hopper<weight_element::int8>(columns, work, what);
+    case weight_element::int4: return launch_hopper<weight_element::int4>(columns, work, what);
+    default: return launch_hopper<weight_element::nf4>(columns, work, what);
+  }
+}
+bool can_use_warpgroups(const tile_launch& what) {
+  const auto is_whole = [](const gemm& p) { return p.segments == 1; };
+  return what.profile.has_wgmma && hopper_is_built() && what.rows > few_columns &&
+         (is_quantised(what.gemms.front()) || std::ranges::all_of(what.gemms, is_whole));
 }
 
 /// A launch of products of which the quantised ones have one kind of code, if any.
@@ -179,12 +209,14 @@ result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> ge
   const takes work = !segments || parts                                            ? takes::one
                      : gemms.size() == 1 && gemms.front().how == epilogue::add_f32 ? takes::adds_each
                                                                                    : takes::sum_of_all;
-  const auto run = [&](std::span<const gemm> some) {
-    return mma::launch_alike(mma::shape_of(some, rows_room, work, *profile), work,
-                             {in, type, some, rows_room, *profile});
+  const auto run = [&](const mma::tile_launch& what) {
+    return mma::launch_alike(mma::shape_of(what.gemms, rows_room, work, *profile), work, what);
   };
-  if (std::ranges::none_of(gemms, is_quantised)) return run(gemms);
-  return mma::launch_groups(gemms, few).for_each(run);
+  if (std::ranges::none_of(gemms, is_quantised)) return run({in, type, gemms, rows_room, *profile});
+  return mma::launch_groups(gemms, few).for_each([&](std::span<const gemm> some) {
+    const mma::tile_launch what{in, type, some, rows_room, *profile};
+    return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(work, what) : run(what);
+  });
 }
 
 }  // namespace skein::kernels::gpu

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <deque>
@@ -196,23 +197,52 @@ void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
   }
 }
 
+/// sums = (keep_sums ? sums : 0) + weights * inputs for the two outputs of a thread, whose weights are given, and all
+/// columns of a tile. The 16 products are summed in order, then added.
+template <typename Element, int columns>
+void multiply_two_outputs(float* sums, const float (&weights)[2][16], std::uint64_t inputs, unsigned lane,
+                          bool keep_sums) {
+  using four = float __attribute__((vector_size(16)));  // of two outputs and two columns
+  four a[16];
+  for (unsigned k = 0; k < 16; ++k) a[k] = four{weights[0][k], weights[0][k], weights[1][k], weights[1][k]};
+  for (unsigned j = 0; j < columns / 4; j += 2) {
+    float both[2][16];
+    for (unsigned e = 0; e < 2; ++e) load_tile_row<Element>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
+    four gemms = {};
+    for (unsigned k = 0; k < 16; ++k) gemms += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
+    for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + gemms[i];
+  }
+}
+
 /// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
-/// The 16 products are summed in order, then added.
 template <typename Element, int columns>
 void begin_gemms(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
   const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
   warpgroup_gemms::of_this_thread().begin([=, sums = &sums[0]] {
-    using four = float __attribute__((vector_size(16)));  // of two outputs and two columns
-    float both[2][16];
-    four a[16];
-    for (unsigned h = 0; h < 2; ++h) load_tile_row<Element>(weights, 16 * warp + lane / 4 + 8 * h, both[h]);
-    for (unsigned k = 0; k < 16; ++k) a[k] = four{both[0][k], both[0][k], both[1][k], both[1][k]};
-    for (unsigned j = 0; j < columns / 4; j += 2) {
-      for (unsigned e = 0; e < 2; ++e) load_tile_row<Element>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
-      four gemms = {};
-      for (unsigned k = 0; k < 16; ++k) gemms += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
-      for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + gemms[i];
+    float rows[2][16];
+    for (unsigned h = 0; h < 2; ++h) load_tile_row<Element>(weights, 16 * warp + lane / 4 + 8 * h, rows[h]);
+    multiply_two_outputs<Element, columns>(sums, rows, inputs, lane, keep_sums);
+  });
+}
+
+/// Begins sums += weights * inputs, with a warp's weights in the registers of its lanes.
+template <typename Element, int columns>
+void begin_gemms_of_registers(float (&sums)[columns / 2], const std::uint32_t (&weights)[4], std::uint64_t inputs,
+                              const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const unsigned lane = runner.lane(), g = lane / 4;
+  std::array<std::array<float, 16>, 2> rows;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint64_t* const of_a = runner.exchange(weights[i], where);
+    for (unsigned k = 0; k < 8; ++k) {
+      const auto bits = static_cast<std::uint16_t>(of_a[4 * g + k / 2] >> 16 * (k % 2));
+      rows[i % 2][i / 2 * 8 + k] = to_float(std::bit_cast<Element>(bits));
     }
+  }
+  warpgroup_gemms::of_this_thread().begin([=, sums = &sums[0]] {
+    float both[2][16];
+    for (unsigned h = 0; h < 2; ++h) std::ranges::copy(rows[h], both[h]);
+    multiply_two_outputs<Element, columns>(sums, both, inputs, lane, true);
   });
 }
 
