@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "engine/engine.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 #include "model/model_info.hpp"
 #include "tokenizer/vocabulary.hpp"
 

@@ -80,7 +80,8 @@ SUBFOLDERS = {
     },
     "src/model": {
         "files": "",
-        "": "files",
+        "forms": "files",
+        "": "files forms",
     },
     "src/engine": {
         "": "",

@@ -16,12 +16,13 @@ struct named_tensor {
 };
 
 /// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, recognised by content, not by file name.
-/// Prefixes that trainers and torch wrappers add to all tensor names (`module.`, `_orig_mod.`, ...) are removed.
-/// Nothing in the file is executed, every offset, length and shape is checked before use, and every view lies inside
-/// the mapping, which lives as long as this object.
+/// The tensors of every form have the names, shapes and orientation of the original `.pth`, whatever the file says; a
+/// view may be strided. Nothing in a file is executed, every offset, length and shape is checked before use, and every
+/// view lies inside memory that lives as long as this object.
 class checkpoint {
  public:
-  /// Errors: missing_file, io, bad_file (the text names the file, the fault and its byte offset).
+  /// A file, or a folder with the files of one model. Errors: missing_file, io, bad_file (the text names the file, the
+  /// fault and its byte offset), unsupported (a form that is known and not read).
   [[nodiscard]] static result<checkpoint> open(const std::filesystem::path& path);
 
   checkpoint(checkpoint&&) noexcept;
@@ -35,8 +36,13 @@ class checkpoint {
   /// nullptr if there is no tensor of that name.
   [[nodiscard]] const tensor_view* find(std::string_view name) const;
   [[nodiscard]] const std::filesystem::path& path() const;
-  [[nodiscard]] std::uint64_t file_bytes() const;
-  [[nodiscard]] std::string_view format() const;  ///< "safetensors" or "pth"
+  [[nodiscard]] std::uint64_t file_bytes() const;  ///< of all files together
+  [[nodiscard]] std::string_view format() const;   ///< "safetensors" or "pth"
+  [[nodiscard]] std::string_view form() const;     ///< whose names the files use, for people; empty: the original ones
+  /// For people: what was transposed, split, merged or left out.
+  [[nodiscard]] std::span<const std::string> notes() const;
+  /// Text of the vocabulary file that the model's file has inside; empty: none.
+  [[nodiscard]] std::string_view vocabulary() const;
 
  private:
   struct impl;
