@@ -6,6 +6,7 @@
 
 #include "model/files/found_model.hpp"
 #include "model/forms/original_names.hpp"
+#include "model/repository/model_files.hpp"
 
 namespace skein::model {
 
@@ -19,13 +20,14 @@ struct checkpoint::impl {
 namespace {
 
 /// Indices of the tensors in order of name.
-result<std::vector<std::uint32_t>> order_by_name(const std::vector<found_tensor>& tensors) {
+result<std::vector<std::uint32_t>> order_by_name(const found_model& found) {
+  const auto& tensors = found.tensors;
   std::vector<std::uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t i) -> std::string_view { return tensors[i].name; });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (tensors[order[i]].name == tensors[order[i - 1]].name)
-      return damaged(tensors[order[i]].described_at, "tensor " + printable(tensors[order[i]].name) + " appears twice");
+      return tensor_fault(found, tensors[order[i]], "appears twice");
   return order;
 }
 
@@ -35,10 +37,11 @@ result<checkpoint> checkpoint::open(const std::filesystem::path& path) {
   auto found = read_files(path);
   if (!found) return found.error();
   if (const auto named = to_original(*found); !named) return in_file(path, named.error());
-  auto order = order_by_name(found->tensors);
+  auto order = order_by_name(*found);
   if (!order) return in_file(path, order.error());
 
-  auto made = std::make_unique<impl>(impl{path, std::move(*found), {}, std::move(*order)});
+  auto made = std::make_unique<impl>(
+      impl{path.has_filename() ? path : path.parent_path(), std::move(*found), {}, std::move(*order)});
   made->tensors.reserve(made->found.tensors.size());
   for (auto& tensor : made->found.tensors) made->tensors.push_back({std::move(tensor.name), std::move(tensor.view)});
   made->found.tensors.clear();
@@ -68,5 +71,11 @@ std::string_view checkpoint::format() const { return impl_->found.format; }
 std::string_view checkpoint::form() const { return impl_->found.form; }
 std::span<const std::string> checkpoint::notes() const { return impl_->found.notes; }
 std::string_view checkpoint::vocabulary() const { return impl_->found.vocabulary; }
+std::span<const stated_size> checkpoint::stated() const { return impl_->found.stated; }
+
+bool checkpoint::is_folder() const { return impl_->found.paths.front() != impl_->path; }
+std::string checkpoint::name() const {
+  return is_folder() ? impl_->path.filename().string() : impl_->path.stem().string();
+}
 
 }  // namespace skein::model

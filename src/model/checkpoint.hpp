@@ -10,6 +10,8 @@
 
 namespace skein::model {
 
+struct stated_size;
+
 struct named_tensor {
   std::string name;
   tensor_view view;
@@ -43,6 +45,11 @@ class checkpoint {
   [[nodiscard]] std::span<const std::string> notes() const;
   /// Text of the vocabulary file that the model's file has inside; empty: none.
   [[nodiscard]] std::string_view vocabulary() const;
+  /// Sizes that a configuration file of the folder states.
+  [[nodiscard]] std::span<const stated_size> stated() const;
+  [[nodiscard]] bool is_folder() const;
+  /// The name of the folder, or of the file without its extension.
+  [[nodiscard]] std::string name() const;
 
  private:
   struct impl;

@@ -80,8 +80,9 @@ SUBFOLDERS = {
     },
     "src/model": {
         "files": "",
+        "repository": "files",
         "forms": "files",
-        "": "files forms",
+        "": "files repository forms",
     },
     "src/engine": {
         "": "",
