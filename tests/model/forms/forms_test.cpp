@@ -169,6 +169,13 @@ BOOST_AUTO_TEST_CASE(a_rank_equal_to_the_width_is_original) {
   check_forms(filled(rwkv7_plan(dims, dtype::bf16)), {forms_of_7().back()});
 }
 
+BOOST_AUTO_TEST_CASE(an_initial_state_is_transposed_with_its_model) {
+  plan tuned = rwkv7_plan(small_dims(), dtype::bf16);
+  for (const char* name : {"blocks.0.att.time_state", "blocks.1.att.time_state"})
+    tuned.push_back({name, dtype::f32, {2, 4, 4}, {}});
+  check_forms(filled(tuned), {forms_of_7().back()});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace skein::test
