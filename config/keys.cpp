@@ -444,7 +444,8 @@ std::vector<key> make_keys() {
           .flag({"--threads"}),
 
       model<&model_settings::path>(
-          "path", "Checkpoint, .pth or .safetensors; the extension .pth may be omitted; empty: the demo model.")
+          "path",
+          "Checkpoint (.pth, .safetensors) or folder of a repository; the extension .pth may be omitted; empty: the demo model.")
           .flag({"--model", "--model-path"}),
       model<&model_settings::name>("name", "Name in the API; empty: the file's name without its extension.")
           .flag({"--model-name"}),

@@ -34,4 +34,12 @@ bool is_file(const std::filesystem::path& file) {
   return std::filesystem::is_regular_file(file, none);
 }
 
+bool is_model_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return false;
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"})
+    if (is_file(folder / name)) return true;
+  return false;
+}
+
 }  // namespace skein::cli

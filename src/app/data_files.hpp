@@ -14,4 +14,7 @@ namespace skein::cli {
 /// Whether `file` is a regular file; false if that cannot be determined.
 [[nodiscard]] bool is_file(const std::filesystem::path& file);
 
+/// Whether `folder` is a folder with the files of a model: `model.safetensors`, or an index of its parts.
+[[nodiscard]] bool is_model_folder(const std::filesystem::path& folder);
+
 }  // namespace skein::cli

@@ -11,6 +11,7 @@
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/cpu_engine.hpp"
 #include "model/nonfinite.hpp"
+#include "model/repository/tokenizer_json.hpp"
 
 namespace skein::cli {
 namespace {
@@ -28,6 +29,53 @@ result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vecto
                std::string("vocab: no vocabulary found; pass --vocab FILE or --vocab bytes (no ") + world_file +
                    " in " + searched + ')',
                "vocab"};
+}
+
+/// The vocabulary file in the folder of a model: World's, or the only one of another date; empty: none.
+std::filesystem::path vocabulary_in(const std::filesystem::path& folder) {
+  if (is_file(folder / world_file)) return folder / world_file;
+  std::filesystem::path found;
+  std::error_code ec;
+  for (auto at = std::filesystem::directory_iterator(folder, ec); !ec && at != std::filesystem::directory_iterator();
+       at.increment(ec)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with("rwkv_vocab_v") || !name.ends_with(".txt") || !is_file(at->path())) continue;
+    if (!found.empty()) return {};
+    found = at->path();
+  }
+  return found;
+}
+
+/// The World vocabulary, if `tokenizer_json` lists exactly its tokens. Errors: those of read_tokenizer_json and
+/// find_world, unsupported for another vocabulary.
+result<std::shared_ptr<const tokenizer::vocabulary>> world_of(const std::filesystem::path& tokenizer_json,
+                                                              const std::vector<std::filesystem::path>& folders) {
+  const auto tokens = model::read_tokenizer_json(tokenizer_json);
+  if (!tokens) return tokens.error();
+  auto world = find_world(folders);
+  if (!world) return world;
+  const auto& vocabulary = **world;
+  std::vector<bool> listed(vocabulary.size());
+  bool equal = true;
+  for (const auto& [id, bytes] : *tokens) {
+    if (id == 0) continue;  // the end of text
+    equal = equal && id < listed.size() && vocabulary.text(static_cast<token_id>(id)) == bytes;
+    if (equal) listed[id] = true;
+  }
+  for (std::size_t id = 1; id < listed.size(); ++id)
+    equal = equal && (listed[id] || vocabulary.text(static_cast<token_id>(id)).empty());
+  if (equal) return world;
+  return error{error_kind::unsupported,
+               tokenizer_json.string() + ": is not the World vocabulary; give --vocab with a file of its tokens",
+               "vocab"};
+}
+
+/// The vocabulary of a folder's model; nullptr if the folder has none.
+result<std::shared_ptr<const tokenizer::vocabulary>> repository_vocabulary(
+    const std::filesystem::path& folder, const std::vector<std::filesystem::path>& folders) {
+  if (const auto file = vocabulary_in(folder); !file.empty()) return tokenizer::vocabulary::load(file);
+  if (is_file(folder / "tokenizer.json")) return world_of(folder / "tokenizer.json", folders);
+  return std::shared_ptr<const tokenizer::vocabulary>();
 }
 
 result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& given) {
@@ -108,7 +156,10 @@ result<opened_model> open_model(const std::filesystem::path& path) {
   if (chosen.empty())
     return error{error_kind::missing_file, "model: missing; pass --model PATH (the demo model is not installed)",
                  "model"};
-  if (auto with_ending = chosen; !is_file(chosen) && is_file(with_ending += ".pth")) chosen = with_ending;
+  std::error_code ignored;
+  if (auto with_ending = chosen;
+      !is_file(chosen) && !std::filesystem::is_directory(chosen, ignored) && is_file(with_ending += ".pth"))
+    chosen = with_ending;
   auto file = model::checkpoint::open(chosen);
   if (!file) return file.error();
   auto info = model::describe(*file);
@@ -131,11 +182,17 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
   const auto& path = model.file.path();
   auto folders = data_folders();
   folders.insert(folders.begin(), path.parent_path());
-  const auto own = path.parent_path() / (path.stem().string() + ".vocab.txt");
-  auto vocabulary = !given.empty()                   ? named(given)
-                    : is_file(own)                   ? tokenizer::vocabulary::load(own)
-                    : model.info.vocab == byte_vocab ? tokenizer::vocabulary::bytes()
-                                                     : find_world(folders);
+  const auto own = path.parent_path() / (model.file.name() + ".vocab.txt");
+  auto vocabulary = [&]() -> result<std::shared_ptr<const tokenizer::vocabulary>> {
+    if (!given.empty()) return named(given);
+    if (is_file(own)) return tokenizer::vocabulary::load(own);
+    if (const auto text = model.file.vocabulary(); !text.empty())
+      return tokenizer::vocabulary::parse(text, path.string());
+    if (model.info.vocab == byte_vocab) return tokenizer::vocabulary::bytes();
+    if (model.file.is_folder())
+      if (auto inside = repository_vocabulary(path, folders); !inside || *inside) return inside;
+    return find_world(folders);
+  }();
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)
     return error{error_kind::conflict,
                  "vocabulary " + (*vocabulary)->name() + " has " + std::to_string((*vocabulary)->size()) +

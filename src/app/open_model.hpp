@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "engine/engine.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 #include "model/model_info.hpp"
 #include "tokenizer/vocabulary.hpp"
 
@@ -18,13 +18,16 @@ struct opened_model {
   model::model_info info;
 };
 
-/// Opens a checkpoint and reads its sizes. If the path is not a file, tries it with ".pth" appended; an empty path
-/// means the demo model. Errors: missing_file without a demo model, those of checkpoint::open and describe.
+/// Opens a checkpoint, a file or the folder of a repository, and reads its sizes. If the path is neither, tries it with
+/// ".pth" appended; an empty path means the demo model. Errors: missing_file without a demo model, those of
+/// checkpoint::open and describe.
 [[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path);
 
 /// The vocabulary named by `given` (a file, or "bytes"). If that is empty: NAME.vocab.txt next to a model NAME.pth,
-/// else bytes for a model of 256 tokens, else rwkv_vocab_v20230424.txt next to the model or in one of data_folders().
-/// Errors: missing_file if there is none, those of vocabulary::load, conflict if it has more tokens than the model.
+/// else the one inside the model's file, else bytes for a model of 256 tokens, else rwkv_vocab_v*.txt in the model's
+/// folder, else rwkv_vocab_v20230424.txt next to the model or in one of data_folders(). Errors: missing_file if there
+/// is none, those of vocabulary::load, unsupported if the folder has a tokenizer.json of another vocabulary, conflict
+/// if it has more tokens than the model.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
                                                                                    const opened_model& model);
 /// The same without a model; searches only the data folders.

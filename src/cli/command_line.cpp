@@ -127,7 +127,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
       ->check(CLI::IsMember({"default", "strict", "fast"}))
       ->capture_default_str();
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
-  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
+  return app.add_option("--model,--model-path", into.path, "Checkpoint (.pth, .safetensors) or folder of a repository" + otherwise);
 }
 
 void add_serve(CLI::App& app, command& chosen) {

@@ -30,6 +30,8 @@ result<void> inspect(const inspect_command& what) {
 
   line("file", model->file.path().string());
   line("format", std::string(model->file.format()));
+  line("form", model->file.form().empty() ? "original" : std::string(model->file.form()));
+  for (const auto& note : model->file.notes()) line("changed", note);
   line("file_bytes", number(model->file.file_bytes()));
   line("version", std::string(to_string(info.version)));
   line("layers", number(info.layers));

@@ -7,6 +7,7 @@
 
 #include "model/files/checkpoint_limits.hpp"
 #include "model/files/file_bytes.hpp"
+#include "model/stated_sizes.hpp"
 #include "model/tensor_lookup.hpp"
 
 namespace skein::model {
@@ -213,6 +214,7 @@ result<model_info> describe(const checkpoint& file) {
   summarise(file, info);
   info.state = {info.layers, info.embd, info.heads, info.head_size};
   if (info.version == rwkv_version::v4) info.state.channels = info.att;
+  if (auto fault = stated_size_fault(file, info)) return *fault;
   return info;
 }
 

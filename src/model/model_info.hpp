@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "kernels/weights/model_weights.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 #include "model/state_layout.hpp"
 
 namespace skein::model {

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/tensor.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 
 /// Search for NaN and infinity in tensors: all exponent bits of both are set.
 namespace skein::model {

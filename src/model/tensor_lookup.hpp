@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 
 /// Looks up tensors of a checkpoint by name, with actionable errors.
 namespace skein::model {

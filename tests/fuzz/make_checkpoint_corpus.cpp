@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "tests/model/checkpoint_builders.hpp"
+#include "tests/model/forms/form_writers.hpp"
 
 int main(int argc, char** argv) {
   using namespace skein;
@@ -14,6 +15,9 @@ int main(int argc, char** argv) {
   auto plan = rwkv7_plan(one_layer, dtype::bf16);
   write_file(folder / "one_layer.safetensors", safetensors_of(filled(plan)));
   write_file(folder / "one_layer.pth", pth_of(filled(plan)));
+  const auto& forms = forms_of_7();
+  for (std::size_t i = 0; i < forms.size(); ++i)
+    write_file(folder / ("form_" + std::to_string(i) + ".safetensors"), safetensors_of(forms[i].write(filled(plan))));
   plan.push_back({"blocks.0.att.time_state", dtype::f32, {1, 4, 4}, {}});
   write_file(folder / "tuned.safetensors", safetensors_of(filled(plan)));
 

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "engine/stages/cpu_engine.hpp"
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random_cases.hpp"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/files/checkpoint.hpp"
+#include "model/checkpoint.hpp"
 
 /// Opening checkpoints that a test has in memory.
 namespace skein::test {

@@ -10,7 +10,8 @@ namespace skein::test {
 void read_in_place(model::byte_span bytes) {
   const auto found = model::looks_like_pth(bytes) ? model::read_pth(bytes) : model::read_safetensors(bytes);
   if (!found) return;
-  for (const auto& [name, view, described_at] : *found) {
+  for (const auto& tensor : *found) {
+    const auto& view = tensor.view;
     if (view.type > dtype::f64) continue;  // integers have no conversion
     std::vector<float> values(static_cast<std::size_t>(view.elements()));
     copy_to_f32(view, values);

@@ -80,7 +80,9 @@ SUBFOLDERS = {
     },
     "src/model": {
         "files": "",
-        "": "files",
+        "repository": "files",
+        "forms": "files",
+        "": "files repository forms",
     },
     "src/engine": {
         "": "",

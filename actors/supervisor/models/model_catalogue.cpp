@@ -14,8 +14,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t ids_max = 1000;
 constexpr std::array endings{".pth", ".safetensors"};
 
-bool is_model(const fs::path& file) {
-  return std::ranges::find(endings, file.extension().string()) != endings.end() && cli::is_file(file);
+bool is_model(const fs::path& path) {
+  return (std::ranges::find(endings, path.extension().string()) != endings.end() && cli::is_file(path)) ||
+         cli::is_model_folder(path);
+}
+
+/// The name of a folder, or of a file without its extension.
+std::string name_of(const fs::path& path) {
+  return cli::is_model_folder(path) ? path.filename().string() : path.stem().string();
 }
 
 bool is_below(const fs::path& file, const fs::path& folder) {
@@ -28,9 +34,9 @@ fs::path real_path(const fs::path& path) {
   return ec ? fs::path() : real;
 }
 
-/// The file itself, or with an extension of models; empty if there is neither.
+/// The file or folder itself, or with an extension of models; empty if there is neither.
 fs::path with_ending(const fs::path& path) {
-  if (cli::is_file(path)) return path;
+  if (cli::is_file(path) || cli::is_model_folder(path)) return path;
   for (const auto& ending : endings)
     if (fs::path full = path.string() + ending; cli::is_file(full)) return full;
   return {};
@@ -46,7 +52,7 @@ model_catalogue::model_catalogue(const config::config& settings) {
   } else {
     own_.path = with_ending(settings.model.path.empty() ? cli::demo_model() : fs::path(settings.model.path));
     own_.path = real_path(own_.path);
-    own_.id = own_.path.stem().string();
+    own_.id = name_of(own_.path);
   }
   if (!settings.model.name.empty()) own_.id = settings.model.name;
 }
@@ -58,7 +64,7 @@ std::vector<std::string> model_catalogue::ids() const {
     for (auto at = fs::directory_iterator(root_, ec); !ec && at != fs::directory_iterator() && all.size() < ids_max;
          at.increment(ec))
       if (const fs::path file = real_path(at->path()); is_model(file) && is_below(file, root_) && file != own_.path)
-        all.push_back(at->path().stem().string());
+        all.push_back(name_of(at->path()));
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
@@ -83,7 +89,7 @@ result<model_catalogue::choice> model_catalogue::by_path(const std::string& name
       const fs::path file = real_path(found.empty() ? asked : found);
       if (!own_.path.empty() && file == own_.path) return own_;
       if (!is_below(file, root_)) continue;
-      if (!found.empty()) return choice{file, file.stem().string(), false};
+      if (!found.empty() && file != root_) return choice{file, name_of(file), false};
       is_ours = true;
     }
   if (is_ours) return error{error_kind::missing_file, "no such model file: '" + name + "'", "model_filename"};

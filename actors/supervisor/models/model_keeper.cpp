@@ -110,7 +110,7 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   c.model.path = chosen->path.string();
   c.model.name = change.name.empty() ? chosen->id : change.name;
   if (c.model.name != chosen->id) c.model.aliases.push_back(chosen->id);
-  const auto own_words = chosen->path.parent_path() / (chosen->path.stem().string() + ".vocab.txt");
+  const auto own_words = chosen->path.parent_path() / (chosen->id + ".vocab.txt");
   if (!chosen->is_own && cli::is_file(own_words)) c.model.vocab = own_words.string();
   // A model with another name keeps the settings for the name of its file.
   auto preset = c.models.find(c.model.name);

@@ -234,7 +234,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
 
   opened_engine opened;
   opened.engines = std::move(*engines);
-  const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
+  const std::string name = c.model.name.empty() ? model->file.name() : c.model.name;
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();

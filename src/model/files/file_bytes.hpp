@@ -37,11 +37,13 @@ template <typename T>
   return {reinterpret_cast<const char*>(file.data()) + offset, static_cast<std::size_t>(bytes)};
 }
 
-/// A tensor found by a format reader; `described_at` is the offset of its description in the file.
+/// A tensor found by a format reader; `described_at` is the offset of its description in the file, `file` the index of
+/// that file among those of the model.
 struct found_tensor {
   std::string name;
   tensor_view view;
   std::uint64_t described_at = 0;
+  std::uint32_t file = 0;
 };
 
 /// bad_file: "at byte <offset>: <what>".

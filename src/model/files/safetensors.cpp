@@ -21,6 +21,14 @@ std::optional<dtype> type_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// MLX stores a quantised matrix as three tensors.
+bool is_quantised_by_mlx(const std::vector<safetensors_entry>& entries) {
+  const auto has = [&](std::string_view ending) {
+    return std::ranges::any_of(entries, [&](const auto& entry) { return entry.name.ends_with(ending); });
+  };
+  return has(".scales") && has(".biases");
+}
+
 /// Checks one entry against its data; `data_begin` is the first byte after the header.
 result<found_tensor> checked(byte_span file, std::uint64_t data_begin, const safetensors_entry& entry) {
   const auto fault = [&](const std::string& what) {
@@ -79,6 +87,8 @@ result<std::vector<found_tensor>> read_safetensors(byte_span file) {
 
   auto entries = parse_safetensors_header(file, 8, data_begin);
   if (!entries) return entries.error();
+  if (is_quantised_by_mlx(*entries))
+    return error{error_kind::unsupported, "the model is quantised by MLX, which is not supported", {}};
   std::vector<found_tensor> tensors;
   tensors.reserve(entries->size());
   for (const auto& entry : *entries) {

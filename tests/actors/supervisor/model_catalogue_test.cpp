@@ -60,6 +60,29 @@ BOOST_AUTO_TEST_CASE(ids_are_those_of_the_folder_and_of_the_own_model) {
   BOOST_TEST(model_catalogue(w.c).own_id() == "fake");
 }
 
+BOOST_AUTO_TEST_CASE(folders_of_repositories_are_models) {
+  world w;
+  const auto add = [&](const std::string& folder, const char* file) {
+    fs::create_directories(w.root() / folder);
+    std::ofstream(w.root() / folder / file) << "x";
+  };
+  add("rwkv7-2.9b", "model.safetensors");
+  add("sharded", "model.safetensors.index.json");
+  add("other", "config.json");
+  const model_catalogue all(w.c);
+  BOOST_TEST((all.ids() == std::vector<std::string>{"a", "alias", "b", "own", "rwkv7-2.9b", "sharded"}));
+  BOOST_TEST(all.by_id("rwkv7-2.9b")->path == w.root() / "rwkv7-2.9b");
+  BOOST_TEST(all.by_path("sharded/")->id == "sharded");
+  BOOST_TEST((w.refused("other") == error_kind::missing_file));
+
+  std::ofstream(w.root() / "model.safetensors") << "x";  // the root itself is not a model
+  for (const std::string path : {"", ".", w.root().c_str()})
+    BOOST_TEST((w.refused(path) == error_kind::missing_file), "'" << path << "'");
+
+  w.c.model.path = w.root() / "rwkv7-2.9b";
+  BOOST_TEST(model_catalogue(w.c).own_id() == "rwkv7-2.9b");
+}
+
 BOOST_AUTO_TEST_CASE(an_id_names_a_file) {
   const world w;
   const model_catalogue all(w.c);

@@ -1,0 +1,60 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+
+namespace skein::model {
+
+struct stated_size;
+
+struct named_tensor {
+  std::string name;
+  tensor_view view;
+};
+
+/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, recognised by content, not by file name.
+/// The tensors of every form have the names, shapes and orientation of the original `.pth`, whatever the file says; a
+/// view may be strided. Nothing in a file is executed, every offset, length and shape is checked before use, and every
+/// view lies inside memory that lives as long as this object.
+class checkpoint {
+ public:
+  /// A file, or a folder with the files of one model. Errors: missing_file, io, bad_file (the text names the file, the
+  /// fault and its byte offset), unsupported (a form that is known and not read).
+  [[nodiscard]] static result<checkpoint> open(const std::filesystem::path& path);
+
+  checkpoint(checkpoint&&) noexcept;
+  checkpoint& operator=(checkpoint&&) noexcept;
+  checkpoint(const checkpoint&) = delete;  // a copy would need a second mapping
+  checkpoint& operator=(const checkpoint&) = delete;
+  ~checkpoint();
+
+  /// In file order; names are unique.
+  [[nodiscard]] std::span<const named_tensor> tensors() const;
+  /// nullptr if there is no tensor of that name.
+  [[nodiscard]] const tensor_view* find(std::string_view name) const;
+  [[nodiscard]] const std::filesystem::path& path() const;
+  [[nodiscard]] std::uint64_t file_bytes() const;  ///< of all files together
+  [[nodiscard]] std::string_view format() const;   ///< "safetensors" or "pth"
+  [[nodiscard]] std::string_view form() const;     ///< whose names the files use, for people; empty: the original ones
+  /// For people: what was transposed, split, merged or left out.
+  [[nodiscard]] std::span<const std::string> notes() const;
+  /// Text of the vocabulary file that the model's file has inside; empty: none.
+  [[nodiscard]] std::string_view vocabulary() const;
+  /// Sizes that a configuration file of the folder states.
+  [[nodiscard]] std::span<const stated_size> stated() const;
+  [[nodiscard]] bool is_folder() const;
+  /// The name of the folder, or of the file without its extension.
+  [[nodiscard]] std::string name() const;
+
+ private:
+  struct impl;
+  explicit checkpoint(std::unique_ptr<impl>);
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace skein::model

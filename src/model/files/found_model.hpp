@@ -1,0 +1,53 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/files/file_bytes.hpp"
+#include "model/files/mapped_file.hpp"
+
+namespace skein::model {
+
+/// A number that the configuration file of a repository states about the model.
+struct stated_size {
+  std::string key;
+  std::uint64_t value = 0;
+};
+
+/// What the readers find: the tensors with the names, shapes and orientation of the files, and all memory that their
+/// views point into. `model/forms` then gives them the names and shapes of the original checkpoint.
+struct found_model {
+  std::string_view format;  ///< of the container: "pth", "safetensors"
+  std::vector<found_tensor> tensors;
+  std::vector<std::filesystem::path> paths;  ///< of `files`
+  std::vector<mapped_file> files;
+  std::vector<std::unique_ptr<std::byte[]>> owned;  ///< of tensors that were decoded or merged
+
+  std::vector<stated_size> stated;  ///< by a configuration file beside the model
+
+  // Set by model/forms, or by a reader whose container knows it.
+  std::string form;                ///< for people, e.g. "Hugging Face, fla"; empty: the original
+  std::vector<std::string> notes;  ///< for people: what was transposed, split, merged or left out
+  std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
+
+  /// Uninitialised memory that lives as long as the model.
+  [[nodiscard]] std::byte* own(std::size_t bytes) {
+    return owned.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
+  }
+};
+
+/// Maps one more file of the model and adds its tensors. The container is recognised by content.
+/// Errors: missing_file, io, bad_file (the text names the file, the fault and its byte offset).
+[[nodiscard]] result<void> add_file(found_model& found, const std::filesystem::path& path);
+
+/// The error with the path before its text.
+[[nodiscard]] error in_file(const std::filesystem::path& path, error e);
+
+/// bad_file, or another kind, naming the tensor, its offset and, of several files, the file.
+[[nodiscard]] error tensor_fault(const found_model& found, const found_tensor& tensor, const std::string& what,
+                                 error_kind kind = error_kind::bad_file);
+
+}  // namespace skein::model

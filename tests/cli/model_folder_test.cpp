@@ -1,0 +1,114 @@
+// The vocabulary of a repository's folder: its own file, or World's if tokenizer.json lists exactly its tokens.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "app/open_model.hpp"
+#include "tests/model/checkpoint_builders.hpp"
+#include "tests/support/oracle.hpp"
+
+namespace skein::test {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* world_name = "rwkv_vocab_v20230424.txt";
+
+/// The World vocabulary as tokenizer.json of conversions: every byte is a character of GPT-2's alphabet.
+std::string tokenizer_json(const tokenizer::vocabulary& world, std::uint32_t tokens) {
+  std::string characters[256];
+  unsigned next = 256;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const bool itself = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
+    const unsigned code = itself ? byte : next++;
+    if (code == '"' || code == '\\') characters[byte] = "\\";
+    if (code < 0x80)
+      characters[byte] += static_cast<char>(code);
+    else
+      characters[byte] = {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+  }
+  std::string text = R"({"decoder":{"type":"ByteLevel"},"model":{"type":"WordLevel","vocab":{"<|endoftext|>":0)";
+  for (std::uint32_t id = 1; id < tokens; ++id) {
+    text += ",\"";
+    for (const char byte : world.text(static_cast<token_id>(id))) text += characters[static_cast<unsigned char>(byte)];
+    text += "\":" + std::to_string(id);
+  }
+  return text + "}}}";
+}
+
+/// A model of the World vocabulary in a folder of its own; the vocabulary is in another folder of data.
+struct model_folder {
+  model_folder() {
+    kernels::model_dims dims = small_dims();
+    dims.vocab = 65536;
+    fs::create_directory(path());
+    write_file(path() / "model.safetensors", safetensors_of(filled(rwkv7_plan(dims, dtype::bf16))));
+    setenv("SKEIN_DATA_DIR", oracle().c_str(), 1);
+  }
+  [[nodiscard]] fs::path path() const { return folder.path() / "rwkv7-2.9b"; }
+  [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> vocabulary() const {
+    const auto model = cli::open_model(path());
+    BOOST_REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message));
+    return cli::open_vocabulary("", *model);
+  }
+  temporary_folder folder;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(model_folders, *boost::unit_test::precondition(have_oracle))
+
+BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
+  const model_folder m;
+  const auto world = tokenizer::vocabulary::load(oracle() / world_name);
+  BOOST_REQUIRE(world);
+  const std::uint32_t tokens = (*world)->size();
+  const std::string listed = tokenizer_json(**world, tokens);
+  const auto refused = [&](std::string text) {
+    write_file(m.path() / "tokenizer.json", text);
+    const auto none = m.vocabulary();
+    BOOST_REQUIRE(!none);
+    BOOST_TEST((none.error().kind == error_kind::unsupported));
+    BOOST_TEST((none.error().message.find("tokenizer.json: is not") != std::string::npos));
+  };
+  write_file(m.path() / "tokenizer.json", listed);
+  const auto found = m.vocabulary();
+  BOOST_REQUIRE_MESSAGE(found.has_value(), (found ? "" : found.error().message));
+  BOOST_TEST((*found)->hash() == (*world)->hash());
+
+  std::string swapped = listed;
+  swapped.replace(swapped.find("\":300,"), 6, "\":301,");
+  refused(swapped);
+  refused(listed.substr(0, listed.size() - 3) + ",\"<|im_start|>\":65530}}}");
+  refused(tokenizer_json(**world, tokens - 1));
+  refused("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}");
+}
+
+BOOST_AUTO_TEST_CASE(a_vocabulary_in_the_folder_comes_first) {
+  const model_folder m;
+  write_file(m.path() / "tokenizer.json", "{}");
+  const fs::path own = m.path() / "rwkv_vocab_v20260603.txt";
+  fs::copy_file(oracle() / world_name, own);
+  std::ofstream(own, std::ios::app) << "65530 '<|im_start|>' 12\n";
+  const auto newer = m.vocabulary();
+  BOOST_REQUIRE_MESSAGE(newer.has_value(), (newer ? "" : newer.error().message));
+  BOOST_TEST((*newer)->size() == 65531u);
+  fs::copy_file(oracle() / world_name, m.path() / world_name);
+  const auto world = m.vocabulary();
+  BOOST_REQUIRE(world);
+  BOOST_TEST((*world)->name() == world_name);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_without_tokenizer_uses_world) {
+  const model_folder m;
+  const auto found = m.vocabulary();
+  BOOST_REQUIRE(found);
+  BOOST_TEST((*found)->name() == world_name);
+  const fs::path beside = m.folder.path() / "rwkv7-2.9b.vocab.txt";  // not "rwkv7-2.vocab.txt"
+  fs::copy_file(oracle() / world_name, beside);
+  BOOST_TEST((*m.vocabulary())->name() == "rwkv7-2.9b.vocab.txt");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::test
