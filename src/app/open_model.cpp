@@ -187,7 +187,12 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
     if (!given.empty()) return named(given);
     if (is_file(own)) return tokenizer::vocabulary::load(own);
     if (const auto text = model.file.vocabulary(); !text.empty())
-      return tokenizer::vocabulary::parse(text, path.string());
+      return tokenizer::vocabulary::parse_whole(text, path.string());
+    if (const auto foreign = model.file.foreign_vocabulary(); !foreign.empty())
+      return error{error_kind::unsupported,
+                   "vocab: the tokenizer " + std::string(foreign) + " inside " + path.string() +
+                       " is not supported; accepted: rwkv; pass --vocab FILE or --vocab bytes",
+                   "vocab"};
     if (model.info.vocab == byte_vocab) return tokenizer::vocabulary::bytes();
     if (model.file.is_folder())
       if (auto inside = repository_vocabulary(path, folders); !inside || *inside) return inside;

@@ -57,6 +57,8 @@ result<void> inspect(const inspect_command& what) {
     line("vocabulary", (*vocabulary)->name());
     line("identity", model::identity(model->file, (*vocabulary)->hash()));
   } else if (what.vocab.empty()) {
+    if (const auto foreign = model->file.foreign_vocabulary(); !foreign.empty())
+      line("vocabulary", std::string(foreign) + ", which is not supported");
     line("identity", "unknown without a vocabulary; give --vocab");
   } else {
     return vocabulary.error();

@@ -77,5 +77,6 @@ bool checkpoint::is_folder() const { return impl_->found.paths.front() != impl_-
 std::string checkpoint::name() const {
   return is_folder() ? impl_->path.filename().string() : impl_->path.stem().string();
 }
+std::string_view checkpoint::foreign_vocabulary() const { return impl_->found.foreign_vocabulary; }
 
 }  // namespace skein::model

@@ -17,10 +17,10 @@ struct named_tensor {
   tensor_view view;
 };
 
-/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, recognised by content, not by file name.
-/// The tensors of every form have the names, shapes and orientation of the original `.pth`, whatever the file says; a
-/// view may be strided. Nothing in a file is executed, every offset, length and shape is checked before use, and every
-/// view lies inside memory that lives as long as this object.
+/// A memory-mapped checkpoint, `.pth` (torch zip pickle), `.safetensors`, GGUF or rwkv.cpp, recognised by content, not
+/// by file name. The tensors of every form have the names, shapes and orientation of the original `.pth`, whatever the
+/// file says; a view may be strided. Nothing in a file is executed, every offset, length and shape is checked before
+/// use, and every view lies inside memory that lives as long as this object.
 class checkpoint {
  public:
   /// A file, or a folder with the files of one model. Errors: missing_file, io, bad_file (the text names the file, the
@@ -39,7 +39,7 @@ class checkpoint {
   [[nodiscard]] const tensor_view* find(std::string_view name) const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const;  ///< of all files together
-  [[nodiscard]] std::string_view format() const;   ///< "safetensors" or "pth"
+  [[nodiscard]] std::string_view format() const;   ///< "safetensors", "pth", "gguf", "ggml"
   [[nodiscard]] std::string_view form() const;     ///< whose names the files use, for people; empty: the original ones
   /// For people: what was transposed, split, merged or left out.
   [[nodiscard]] std::span<const std::string> notes() const;
@@ -50,6 +50,8 @@ class checkpoint {
   [[nodiscard]] bool is_folder() const;
   /// The name of the folder, or of the file without its extension.
   [[nodiscard]] std::string name() const;
+  /// Kind of a vocabulary that is inside and not read, quoted for messages; empty: none.
+  [[nodiscard]] std::string_view foreign_vocabulary() const;
 
  private:
   struct impl;

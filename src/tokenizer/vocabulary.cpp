@@ -102,11 +102,15 @@ vocabulary::~vocabulary() = default;
 result<std::shared_ptr<const vocabulary>> vocabulary::load(const std::filesystem::path& file) {
   const auto text = read_file(file);
   if (!text) return text.error();
-  auto parsed = parse(*text, file.string());
+  return parse_whole(*text, file.string());
+}
+
+result<std::shared_ptr<const vocabulary>> vocabulary::parse_whole(std::string_view text, std::string_view name) {
+  auto parsed = parse(text, name);
   if (!parsed) return parsed;
   if (const unsigned byte = first_byte_without_token((*parsed)->impl_->list); byte < 256)
     return error{error_kind::bad_file,
-                 file.string() + ": byte " + std::to_string(byte) +
+                 std::string(name) + ": byte " + std::to_string(byte) +
                      " has no single-byte token; a vocabulary needs one for each of the bytes 0 to 255",
                  {}};
   return parsed;

@@ -16,7 +16,10 @@ class vocabulary {
   /// World format: a line is `<id> <Python literal> <byte count>`; the file may begin with a UTF-8 byte order mark.
   /// Errors: missing_file, io, bad_file with the line number, or with a byte value that has no single-byte token.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> load(const std::filesystem::path& file);
-  /// The same from memory, without the check that every byte has a token; `name` is the file name or path for errors.
+  /// The same from memory; `name` is the file name or path for errors.
+  [[nodiscard]] static result<std::shared_ptr<const vocabulary>> parse_whole(std::string_view text,
+                                                                             std::string_view name);
+  /// The same without the check that every byte has a token.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> parse(std::string_view text, std::string_view name);
   [[nodiscard]] static std::shared_ptr<const vocabulary> bytes();
 

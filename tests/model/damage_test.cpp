@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/model/checkpoint_builders.hpp"
+#include "tests/model/gguf_builders.hpp"
 #include "tests/model/opened.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random_cases.hpp"
@@ -21,7 +22,10 @@ std::string read_file(const std::filesystem::path& path) {
 std::vector<std::string> good_files() {
   const kernels::model_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
   const auto plan = filled(rwkv7_plan(one_layer, dtype::bf16));
-  return {safetensors_of(plan), pth_of(plan)};
+  const gguf_model_form form{.head_size = 4};
+  auto gguf = gguf_model_of(gguf_plan_of(random_rwkv7(one_layer), form), form, 1, 4, 8);
+  add_vocabulary(gguf, {"a", R"(\xff)"}, 1);
+  return {safetensors_of(plan), pth_of(plan), gguf.file()};
 }
 
 void check_cuts(const std::string& good, std::size_t cuts) {

@@ -4,21 +4,26 @@
 #include <utility>
 
 #include "model/files/checkpoint_limits.hpp"
+#include "model/files/gguf.hpp"
+#include "model/files/gguf_model.hpp"
 #include "model/files/pth.hpp"
+#include "model/files/rwkv_cpp_file.hpp"
 #include "model/files/safetensors.hpp"
 
 namespace skein::model {
 namespace {
 
-enum class container { pth, safetensors };
+enum class container { pth, safetensors, gguf, rwkv_cpp };
 
 result<container> recognise(byte_span file) {
   if (looks_like_pth(file)) return container::pth;
   if (looks_like_legacy_pth(file))
     return damaged(
         0, "the format of torch before 1.6 is not supported; load the file with a newer torch and save it again");
+  if (looks_like_gguf(file)) return container::gguf;
+  if (looks_like_rwkv_cpp(file)) return container::rwkv_cpp;
   if (file.size() > 8 && text_at(file, 8, 1) == "{") return container::safetensors;
-  return damaged(0, "neither .pth nor .safetensors: the file begins with " +
+  return damaged(0, "neither .pth nor .safetensors nor GGUF nor rwkv.cpp: the file begins with " +
                         printable(text_at(file, 0, std::min<std::uint64_t>(file.size(), 16))));
 }
 
@@ -26,6 +31,12 @@ result<container> recognise(byte_span file) {
 result<void> read_container(byte_span file, found_model& found) {
   const auto kind = recognise(file);
   if (!kind) return kind.error();
+  if (*kind == container::gguf || *kind == container::rwkv_cpp) {
+    if (!found.files.empty()) return damaged(0, "a file of ggml cannot be one of several files of a model");
+    const auto read = *kind == container::gguf ? read_gguf(file, found) : read_rwkv_cpp(file, found);
+    if (read && found.tensors.empty()) return damaged(0, "the file has no tensors");
+    return read;
+  }
   auto tensors = *kind == container::pth ? read_pth(file) : read_safetensors(file);
   if (!tensors) return tensors.error();
   if (tensors->empty()) return damaged(0, "the file has no tensors");

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,22 @@ struct stated_size {
   std::uint64_t value = 0;
 };
 
+/// What a GGUF file says about its model, beside the tensors. nullopt: the file does not say it.
+struct llama_cpp_facts {
+  std::string architecture;  ///< "rwkv6", "rwkv7"
+  std::optional<std::uint64_t> layers, embd, ffn, head_size;
+  std::uint64_t rescale_every_n_layers = 0;
+};
+
+/// What the header of a file of rwkv.cpp says.
+struct rwkv_cpp_facts {
+  std::uint32_t vocab = 0, embd = 0, layers = 0;
+};
+
 /// What the readers find: the tensors with the names, shapes and orientation of the files, and all memory that their
 /// views point into. `model/forms` then gives them the names and shapes of the original checkpoint.
 struct found_model {
-  std::string_view format;  ///< of the container: "pth", "safetensors"
+  std::string_view format;  ///< of the container: "pth", "safetensors", "gguf", "ggml"
   std::vector<found_tensor> tensors;
   std::vector<std::filesystem::path> paths;  ///< of `files`
   std::vector<mapped_file> files;
@@ -32,6 +45,9 @@ struct found_model {
   std::string form;                ///< for people, e.g. "Hugging Face, fla"; empty: the original
   std::vector<std::string> notes;  ///< for people: what was transposed, split, merged or left out
   std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
+  std::string foreign_vocabulary;  ///< kind of a vocabulary inside the file that is not read, e.g. "'gpt2'"
+  std::optional<llama_cpp_facts> llama_cpp;  ///< set: the names are those of llama.cpp
+  std::optional<rwkv_cpp_facts> rwkv_cpp;    ///< set: the shapes are those of rwkv.cpp
 
   /// Uninitialised memory that lives as long as the model.
   [[nodiscard]] std::byte* own(std::size_t bytes) {

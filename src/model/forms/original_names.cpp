@@ -4,7 +4,9 @@
 
 #include "model/forms/fla_6.hpp"
 #include "model/forms/hugging_face.hpp"
+#include "model/forms/llama_cpp.hpp"
 #include "model/forms/prefixes.hpp"
+#include "model/forms/rwkv_cpp.hpp"
 #include "model/forms/web_rwkv.hpp"
 
 namespace skein::model {
@@ -92,6 +94,8 @@ result<void> rename_as(form which, found_model& found) {
 }  // namespace
 
 result<void> to_original(found_model& found) {
+  if (found.llama_cpp) return from_llama_cpp(found);
+  if (found.rwkv_cpp) return from_rwkv_cpp(found);
   strip_prefix(found);
   const form which = recognise_form(found);
   if (const auto known = refuse_foreign(found); !known) return known;
