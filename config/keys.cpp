@@ -403,8 +403,8 @@ std::vector<key> make_keys() {
           .flag({"--device"}),
       engine<&e::dtype>(
           "dtype",
-          "Format of the weight matrices; auto: as in the file. Quantised ones (int8, int4, nf4; groups of "
-          "64, or 32 and 128 as in int4-32) run on the CPU.")
+          "Format of the weight matrices; auto: as in the file. Quantised ones: int8, int4, nf4 with groups of "
+          "64, or 32 and 128 as in int4-32.")
           .texts("auto, fp32, bf16, fp16, int8, int4, nf4", is_dtype)
           .flag({"--dtype"}),
       engine<&e::weight_format>("weight_format",

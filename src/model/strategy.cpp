@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view available =
     "available: fp32, fp16, bf16, int8, int4, nf4, their combinations by halves or ranges of layers, and \"\" (as "
-    "configured), alone or after one device (cpu, cuda or cuda:N); quantised forms run on the CPU";
+    "configured), alone or after one device (cpu, cuda or cuda:N)";
 
 struct named_form {
   std::string_view name;

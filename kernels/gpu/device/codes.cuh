@@ -16,6 +16,27 @@ struct code_words {
   std::uint32_t of[count];
 };
 
+/// Loads 4 or 8 bytes that are read once: they do not stay in the L1 cache, and what follows them is brought to the L2
+/// cache.
+template <typename T>
+__device__ T load_once(const std::byte* from) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  T value;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  std::uint32_t words[sizeof(T) / 4];
+  if constexpr (sizeof(T) == 4)
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.b32 %0, [%1];" : "=r"(words[0]) : "l"(from));
+  else
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "l"(from));
+  memcpy(&value, words, sizeof value);
+#else
+  memcpy(&value, __builtin_assume_aligned(from, sizeof(T)), sizeof value);
+#endif
+  return value;
+}
+
 /// The scale of output i in the lower half, of output i + 8 in the upper half.
 using scale_pair = std::uint32_t;
 

@@ -10,7 +10,7 @@ result<matmul_functions> choose_matmul(int device, element type, bool coded) {
   if (profile->has_wgmma && hopper_is_built() && !coded)
     return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
   if (type == element::bf16 ? profile->has_bf16() : profile->has_tensor_cores())
-    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, 2.5, true};
+    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, coded ? 4 : 2.5, true};
   return plain_matmul();
 }
 

@@ -40,26 +40,27 @@ __device__ void multiply_by_warpgroups(const placed_gemms& all, const work_item&
   const weight_copier<t> of_weights(work);
   const stage_copier<t, t::columns, false> of_inputs(p.inputs, p.in_stride, work.row, all.rows, work.first);
   const std::uint32_t count = work.count, segment_depth = p.segment_depth;
-  const auto copy = [&](unsigned stage, std::uint32_t which, bool weights, bool inputs) {
+  const auto copy_part = [&](unsigned stage, std::uint32_t which, unsigned part, bool weights, bool inputs) {
     std::byte* const to = stages + stage * t::stage_bytes;
+    if (inputs) of_inputs.copy(to, which, part);
+    if (weights) of_weights.copy(to + t::input_bytes, which, part);
+  };
+  const auto copy = [&](unsigned stage, bool weights, bool inputs) {
 #pragma unroll
-    for (unsigned part = 0; part < t::steps - 1; ++part) {
-      if (inputs) of_inputs.copy(to, which, part);
-      if (weights) of_weights.copy(to + t::input_bytes, which, part);
-    }
+    for (unsigned part = 0; part < t::steps - 1; ++part) copy_part(stage, stage, part, weights, inputs);
   };
   if (all.pdl) {
     for (unsigned i = 0; i < t::ahead; ++i)
-      if (i < count) copy(i, i, true, false);
+      if (i < count) copy(i, true, false);
     if (all.pdl_early_launch) pdl_launch_dependents();
     pdl_wait();
   }
   for (unsigned i = 0; i < t::ahead; ++i) {
-    if (i < count) copy(i, i, !all.pdl, true);
+    if (i < count) copy(i, !all.pdl, true);
     end_packets();
   }
   if (count <= t::ahead) pdl_launch_dependents();
-  fragment_a a[2];
+  fragment_a a[t::steps];
   unsigned stage = 0, free_stage = t::ahead;
   for (std::uint32_t i = 0;;) {
     const std::uint32_t end = t::adds_up ? min(i + segment_depth, count) : count;
@@ -67,9 +68,7 @@ __device__ void multiply_by_warpgroups(const placed_gemms& all, const work_item&
       await_packets<t::ahead - 1>();
       publish_writes();
       __syncthreads();  // the stage has arrived, and the one that lies where the next copies go has been read
-      if (i + t::ahead < count) copy(free_stage, i + t::ahead, true, true);
-      end_packets();
-      if (i + t::ahead + 1 == count) pdl_launch_dependents();
+      const bool copies = i + t::ahead < count;
       const std::byte* const inputs = stages + stage * t::stage_bytes;
       const descriptor of_rows = tile_descriptor(inputs);
       weight_operands<Element, t> weights[2];
@@ -77,12 +76,15 @@ __device__ void multiply_by_warpgroups(const placed_gemms& all, const work_item&
 #pragma unroll
       for (unsigned k = 0; k < t::steps; ++k) {
         if (k + 1 < t::steps) weights[(k + 1) % 2].load(inputs + t::input_bytes, p, at, k + 1);
-        wgmma_wait<1>();  // the instruction that read these registers
-        weights[k % 2].get(0, a[k % 2]);
+        wgmma_wait<t::steps - 1>();  // the instruction that read these registers
+        weights[k % 2].get(0, a[k]);
         wgmma_begin();
-        wgmma_registers<Element, t::columns>(sums, a[k % 2], of_rows + 2 * k);
+        wgmma_registers<Element, t::columns>(sums, a[k], of_rows + 2 * k);
         wgmma_commit();
+        if (k < t::steps - 1 && copies) copy_part(free_stage, i + t::ahead, k, true, true);
       }
+      end_packets();
+      if (i + t::ahead + 1 == count) pdl_launch_dependents();
       stage = stage + 1 == t::stages ? 0 : stage + 1, free_stage = free_stage + 1 == t::stages ? 0 : free_stage + 1;
     }
     wgmma_wait<0>();

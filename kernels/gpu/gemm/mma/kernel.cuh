@@ -23,6 +23,7 @@
 #include <span>
 
 #include "base/check.hpp"
+#include "kernels/gpu/gemm/mma/few_rows.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
 #include "kernels/gpu/gemm/mma/store.cuh"
 
@@ -73,9 +74,15 @@ template <typename Element, typename t, weight_element code>
 __global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_constant__ placed_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   const work_item work = find_work<t>(all, blockIdx.x);
-  if constexpr (t::columns <= few_columns)
+  if constexpr (t::columns <= few_columns && t::segments == takes::one) {
+    using coded = few_rows_tiling<t, code>;
     if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
-  run_tile_of<Element, t, coded_tiling<t, code>>(all, work);
+    run_tile<Element, coded>(all, work, [&](const work_item& of, tile_sums<coded>& sums, auto) {
+      multiply_few_rows<Element, coded>(all, of, sums);
+    });
+  } else {
+    run_tile_of<Element, t, coded_tiling<t, code>>(all, work);
+  }
 #endif
 }
 

@@ -12,7 +12,7 @@ namespace skein::kernels::gpu::mma {
 /// Row tiles whose inputs stay in the L2 cache while all weights pass.
 inline constexpr std::uint32_t band_tiles = 8;
 
-/// In launches of at most so many rows, products with quantised weights and others may be mixed.
+/// Launches of up to this number of rows may mix products with quantised weights and others.
 inline constexpr int few_columns = 64;
 
 /// What a block does with the segments of a product (split-K).
