@@ -109,13 +109,16 @@ void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found)
                  "Vocabulary file, or bytes; default: searched " + found + ", in $SKEIN_DATA_DIR and /usr/share/skein");
 }
 
+void add_formats(CLI::App& app, std::string& dtype, std::string& weight_format, const std::string& help) {
+  app.add_option("--dtype", dtype, help)->capture_default_str();
+  app.add_option("--weight-format", weight_format,
+                 "Formats of single matrices, before --dtype: PATTERN=FORMAT,..., e.g. ffn.*=nf4,head=int8");
+}
+
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N")->capture_default_str();
-  app.add_option("--dtype", into.dtype,
-                 "Format of the weights: auto (as in the file), fp32, bf16, fp16; on the CPU also int8, int4, nf4")
-      ->capture_default_str();
-  app.add_option("--weight-format", into.weight_format,
-                 "Formats of single matrices, before --dtype: PATTERN=FORMAT,..., e.g. ffn.*=nf4,head=int8");
+  add_formats(app, into.dtype, into.weight_format,
+              "Format of the weights: auto (as in the file), fp32, bf16, fp16; on the CPU also int8, int4, nf4");
   app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
@@ -241,6 +244,16 @@ void add_inspect(CLI::App& app, command& chosen) {
   auto& into = *made;
   sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
   add_vocabulary(*sub, into.vocab, "next to the model");
+}
+
+void add_convert(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<convert_command>(app, chosen, "convert", "Write a model as a .safetensors file");
+  auto& into = *made;
+  sub->add_option("in", into.path, "Checkpoint, .pth or .safetensors")->required();
+  sub->add_option("out", into.out, "Output file (.safetensors)")->required();
+  add_formats(*sub, into.dtype, into.weight_format, "Format of the weights: auto (as in the file), fp32, bf16, fp16");
+  sub->add_flag("--allow-nonfinite", into.allow_nonfinite, "Convert weights that contain NaN or infinity");
+  sub->add_flag("--force", into.force, "Replace the output file if it exists");
 }
 
 constexpr std::uint32_t bench_sequences_max = 1u << 16, bench_tokens_max = 1u << 20;
@@ -450,6 +463,7 @@ void add_program(CLI::App& app, command& chosen) {
   add_tokenize(app, chosen);
   add_grammar(app, chosen);
   add_inspect(app, chosen);
+  add_convert(app, chosen);
   add_keys(app, chosen);
   add_state(app, chosen);
   add_bench(app, chosen);

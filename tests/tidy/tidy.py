@@ -110,6 +110,7 @@ SUBFOLDERS = {
         "help": "",
         "": "help",
         "bench": ".",
+        "convert": ".",
     },
     "kernels": {
         "weights": "",
