@@ -75,14 +75,16 @@ struct grammar_command {
 
 struct inspect_command {
   std::filesystem::path path;
+  std::vector<std::string> adapters;
   std::string vocab;
 };
 
 /// Writes a model as a .safetensors file with original names.
 struct convert_command {
   std::filesystem::path path, out;
-  std::string dtype = "auto";  ///< auto: as they are
-  std::string weight_format;   ///< formats of single matrices
+  std::vector<std::string> adapters;  ///< merged before
+  std::string dtype = "auto";         ///< auto: as they are
+  std::string weight_format;          ///< formats of single matrices
   bool allow_nonfinite = false;
   bool force = false;  ///< replace the output file
 };

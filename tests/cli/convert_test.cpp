@@ -146,3 +146,64 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {
   in.convert(broken, {"--allow-nonfinite"});
   BOOST_TEST(identity_of(in.out()) == identity_of(broken));
 }
+
+BOOST_AUTO_TEST_CASE(a_quantised_file_answers_as_if_it_were_quantised_while_loading, *needs_oracle) {
+  for (const std::string name :
+       {"tiny-4v0.safetensors", "tiny-5v2-fp16.pth", "tiny-6v0-fp16.pth", "tiny-7v0.pth", "tiny-7v0-bf16.pth"})
+    for (const std::string type : {"int8", "int4", "nf4", "int4-32", "nf4-128"}) {
+      const convert_folder in;
+      in.convert(oracle_model(name), {"--dtype", type});
+      BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model(name), {"--dtype", type})), name << " as " << type);
+      BOOST_TEST(identity_of(in.out()) == identity_of(oracle_model(name)), name << " as " << type);
+      BOOST_TEST(std::filesystem::file_size(in.out()) < std::filesystem::file_size(oracle_model(name)));
+    }
+  const convert_folder in;
+  const std::vector<std::string> formats{"--dtype", "nf4", "--weight-format", "ffn.*@0-3=int8,att.key=bf16"};
+  in.convert(oracle_model("tiny-7v0.pth"), formats);
+  BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model("tiny-7v0.pth"), formats)));
+}
+
+BOOST_AUTO_TEST_CASE(a_changed_file_keeps_the_identity_of_the_original, *needs_oracle) {
+  const convert_folder in;
+  const std::string original = identity_of(oracle_model("tiny-7v0.pth"));
+  in.convert(oracle_model("tiny-7v0.pth"), {"--dtype", "fp16"});
+  BOOST_TEST(identity_of(in.out()) == original);
+  const std::string again = in.path("again.safetensors");
+  succeed({"convert", in.out(), again});
+  BOOST_TEST(identity_of(again) == original);
+  succeed({"convert", in.out(), again, "--dtype", "int4", "--force"});
+  BOOST_TEST(identity_of(again) == original);
+  check_refused({"convert", again, in.path("more.safetensors")}, "is quantised already");
+}
+
+BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
+  const convert_folder in;
+  in.convert(oracle_model("tiny-7v0.pth"), {"--dtype", "int4-32"});
+  std::ofstream(in.path("ids")) << "84,104";
+  const auto logits = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"logits", "--model", in.out(), "--tokens-file", in.path("ids"), "--out", in.path("x")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  check_refused(logits({"--dtype", "bf16"}), "is quantised already (int4-32); accepted: auto");
+  check_refused(logits({"--weight-format", "head=bf16"}), "is quantised already (int4-32); accepted: auto");
+  succeed(logits({"--dtype", "int4-32"}));
+  const auto shown = run_skein({"inspect", in.out()});
+  BOOST_TEST(shown.out.find("int4-32 (") != std::string::npos, shown.out);
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_is_merged_before_the_conversion, *needs_oracle) {
+  const convert_folder in;
+  const auto lora = test::filled(
+      {{"blocks.2.att.key.lora_A", dtype::bf16, {2, 64}, {}}, {"blocks.2.att.key.lora_B", dtype::bf16, {64, 2}, {}}});
+  test::write_file(in.path("lora.pth"), test::pth_of(lora));
+  const std::string adapter = in.path("lora.pth") + ":0.5", model = oracle_model("tiny-7v0-bf16.pth");
+  in.convert(model, {"--adapter", adapter});
+  BOOST_TEST((in.logits(in.out()) == in.logits(model, {"--adapter", adapter})));
+  BOOST_TEST((in.logits(in.out()) != in.logits(model)));
+  BOOST_TEST(identity_of(in.out()) != identity_of(model));
+  in.convert(model, {"--adapter", adapter, "--dtype", "int8", "--force"});
+  BOOST_TEST((in.logits(in.out()) == in.logits(model, {"--adapter", adapter, "--dtype", "int8"})));
+  std::vector<std::string> again{"inspect", in.out(), "--adapter", adapter};
+  check_refused(again, "changes a quantised tensor");
+}

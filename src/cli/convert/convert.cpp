@@ -2,15 +2,18 @@
 
 #include <cstdio>
 #include <map>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "app/open_model.hpp"
 #include "app/progress_bar.hpp"
 #include "cli/commands.hpp"
 #include "cli/convert/tensor_writer.hpp"
 #include "engine/stages/cpu_engine.hpp"
+#include "kernels/cpu/thread_pool.hpp"
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "model/nonfinite.hpp"
@@ -79,19 +82,26 @@ format_list formats_of(const kernels::weights_of<kernels::checkpoint_views, Laye
   return formats;
 }
 
-/// The formats that a wish names; empty: all tensors stay as they are.
-result<format_list> wished_formats(const convert_command& what, const opened_model& model) {
+struct wished_formats {
+  format_list formats;  ///< empty: all tensors stay as they are
+  std::string dtype;    ///< of a plan with quantised formats; else empty
+  skein::dtype base = skein::dtype::f32;
+};
+
+result<wished_formats> formats_for(const convert_command& what, const opened_model& model) {
   const auto weights = model::bind(model.file, model.info);
   if (!weights) return weights.error();
-  if (what.dtype == "auto" && what.weight_format.empty()) return format_list{};
+  if (!model.file.dtype().empty())
+    return error{error_kind::unsupported,
+                 model.file.path().string() + ": is quantised already; convert the model from which it was made",
+                 {}};
+  if (what.dtype == "auto" && what.weight_format.empty()) return wished_formats{};
   const dtype stored = engine::stored_type(model.info);
   const std::string name = what.dtype == "auto" ? std::string(to_string(stored)) : what.dtype;
   const auto plan = kernels::weight_plan::parse(name, what.weight_format, stored);
   if (!plan) return plan.error();
-  if (plan->quantised())
-    return error{error_kind::unsupported, "dtype: " + plan->name() + " cannot be written; accepted: fp32, bf16, fp16",
-                 "dtype"};
-  return std::visit([&](const auto& of) { return formats_of(of, *plan); }, *weights);
+  return wished_formats{std::visit([&](const auto& of) { return formats_of(of, *plan); }, *weights),
+                        plan->quantised() ? name : "", plan->base()};
 }
 
 std::vector<conversion> conversions_of(const model::checkpoint& file, const format_list& formats) {
@@ -102,6 +112,36 @@ std::vector<conversion> conversions_of(const model::checkpoint& file, const form
     if (wished != formats.end() && wished->second != kernels::format_of(tensor.view.type)) each.to = wished->second;
   }
   return all;
+}
+
+/// What a reader needs to join what was changed (model/forms/converted_tensors.hpp); empty: nothing was.
+safetensors_writer::metadata metadata_of(const convert_command& what, const wished_formats& wished,
+                                         std::span<const conversion> all) {
+  std::vector<const conversion*> changed;
+  for (const auto& each : all)
+    if (each.to || !each.from->digest.empty()) changed.push_back(&each);
+  if (changed.empty()) return {};
+  std::vector<std::string> digests(changed.size());
+  kernels::cpu::thread_pool(0).run(changed.size(), [&](std::size_t i, std::uint32_t) {
+    const auto& from = *changed[i]->from;
+    digests[i] = from.digest.empty() ? model::tensor_digest(from.view) : from.digest;
+  });
+  safetensors_writer::metadata texts{{"skein.version", "1"}};
+  if (!wished.dtype.empty()) {
+    texts.emplace_back("skein.dtype", wished.dtype);
+    texts.emplace_back("skein.weight_format", what.weight_format);
+  }
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    std::string sizes;
+    for (const auto extent : changed[i]->from->view.shape) sizes += (sizes.empty() ? "" : "x") + std::to_string(extent);
+    const auto to =
+        changed[i]->to.value_or(kernels::format_of(changed[i]->from->view.type).value_or(kernels::weight_format{}));
+    const kernels::weight_format plain{to.element, to.quantised() ? kernels::default_group : std::uint16_t{0}};
+    texts.emplace_back(changed[i]->from->name, kernels::to_string(plain) + ' ' + std::to_string(to.group) + ' ' +
+                                                   std::string(to_string(wished.base)) + ' ' + sizes + ' ' +
+                                                   digests[i]);
+  }
+  return texts;
 }
 
 result<void> judge_output(const convert_command& what) {
@@ -118,17 +158,17 @@ result<void> judge_output(const convert_command& what) {
 
 result<void> convert(const convert_command& what) {
   if (auto free = judge_output(what); !free) return free.error();
-  const auto model = open_model(what.path);
+  const auto model = open_model(what.path, what.adapters);
   if (!model) return model.error();
-  const auto formats = wished_formats(what, *model);
-  if (!formats) return formats.error();
+  const auto wished = formats_for(what, *model);
+  if (!wished) return wished.error();
   if (!what.allow_nonfinite)
     if (const auto found = model::identify(model->file, "").nonfinite; !found.empty())
       return model::nonfinite_tensor(model->file, found);
 
-  const auto all = conversions_of(model->file, *formats);
+  const auto all = conversions_of(model->file, wished->formats);
   unfinished_file unfinished(what.out);
-  auto writer = safetensors_writer::create(unfinished.path(), entries_of(all));
+  auto writer = safetensors_writer::create(unfinished.path(), entries_of(all), metadata_of(what, *wished, all));
   if (!writer) return writer.error();
   {
     progress_bar bar("converting");

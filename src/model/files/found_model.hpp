@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "model/files/file_bytes.hpp"
 #include "model/files/mapped_file.hpp"
+#include "model/files/safetensors_header.hpp"
 
 namespace skein::model {
 
@@ -31,6 +32,9 @@ struct found_model {
   // Set by model/forms, or by a reader whose container knows it.
   std::string form;                ///< for people, e.g. "Hugging Face, fla"; empty: the original
   std::vector<std::string> notes;  ///< for people: what was transposed, split, merged or left out
+  file_metadata metadata;          ///< texts in the header of a .safetensors file
+  std::string dtype;               ///< of a file with quantised matrices: the options that made it; empty: none are
+  std::string weight_format;       ///< likewise
   std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
 
   /// Uninitialised memory that lives as long as the model.
