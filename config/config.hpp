@@ -151,6 +151,7 @@ struct model_settings {
   std::string path;
   std::string name;
   std::vector<std::string> aliases{"rwkv7", "rwkv"};  ///< the names that clients of older servers send
+  std::vector<std::string> adapters;
   std::string vocab;
   bool allow_nonfinite = false;
   std::string root;

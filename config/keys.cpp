@@ -450,6 +450,10 @@ std::vector<key> make_keys() {
       model<&model_settings::name>("name", "Name in the API; empty: the file's name without its extension.")
           .flag({"--model-name"}),
       model<&model_settings::aliases>("aliases", "Additional names that requests may use."),
+      model<&model_settings::adapters>("adapters",
+                                       "Adapters to merge into the weights of path, in order: FILE or FILE:SCALE. An "
+                                       "adapter of PEFT is a folder.")
+          .flag({"--adapter"}),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: the file beside the model.")
           .flag({"--vocab", "--vocab-path"}),
       model<&model_settings::allow_nonfinite>(

@@ -81,8 +81,8 @@ void for_each_view(const weights_of<checkpoint_views, Layer>& weights, const Vis
 
 [[nodiscard]] const model_dims& dims_of(const model_weights& weights);
 
-/// bad_file unless every tensor has a floating element type.
-[[nodiscard]] result<void> check_element_types(const model_weights& weights);
+/// bad_file unless every tensor has a floating element type; unsupported for quantised ones unless they are `accepted`.
+[[nodiscard]] result<void> check_element_types(const model_weights& weights, bool accepted = false);
 
 /// Tells a start-up observer how far the weights are: bytes done of all.
 struct load_progress {

@@ -163,6 +163,17 @@ std::optional<weight_format> format_of(dtype type) {
   }
 }
 
+weight_format format_of(const quantised_codes& codes) {
+  switch (codes.type) {
+    case code_type::int8: return {weight_element::int8, codes.group};
+    case code_type::int4: return {weight_element::int4, codes.group};
+    case code_type::nf4: return {weight_element::nf4, codes.group};
+    case code_type::none: break;
+  }
+  check(false, "codes of a matrix that is not quantised");
+  return {};
+}
+
 std::string to_string(weight_format format) {
   for (const auto& each : elements) {
     if (each.element != format.element) continue;

@@ -35,6 +35,8 @@ inline constexpr std::array<float, 16> nf4_values = {
 
 /// The format of a floating type; nullopt for others.
 [[nodiscard]] std::optional<weight_format> format_of(dtype type);
+/// The format of quantised weights in a file.
+[[nodiscard]] weight_format format_of(const quantised_codes& codes);
 /// "fp32", "bf16", "fp16", "int8", "int4", "nf4", and with another group size than 64 "int4-32" and the like.
 [[nodiscard]] std::string to_string(weight_format format);
 /// The inverse of to_string; nullopt for other texts.

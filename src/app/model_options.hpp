@@ -2,12 +2,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace skein::cli {
 
 /// The model that a command uses.
 struct model_options {
   std::filesystem::path path;
+  std::vector<std::string> adapters;  ///< FILE or FILE:SCALE, merged in order
   std::string vocab;  ///< file or "bytes"; empty: searched next to the model
   std::string device = "auto";
   std::string dtype = "auto";

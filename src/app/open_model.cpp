@@ -83,6 +83,16 @@ result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& gi
   return tokenizer::vocabulary::load(given);
 }
 
+/// The formats of a file with quantised matrices, which a wish cannot change.
+result<kernels::weight_plan> formats_in(const model::checkpoint& file, const engine_wish& wish, dtype stored) {
+  if ((wish.dtype != "auto" && wish.dtype != file.dtype()) || !wish.weight_format.empty())
+    return error{error_kind::invalid_argument,
+                 "dtype: " + file.path().string() + " is quantised already (" + std::string(file.dtype()) +
+                     "); accepted: auto. For another format, use the model from which it was converted",
+                 "dtype"};
+  return kernels::weight_plan::parse(file.dtype(), file.weight_format(), stored);
+}
+
 /// The formats that a wish names, for a checkpoint with matrices of this type.
 result<kernels::weight_plan> formats_of(const engine_wish& wish, dtype stored) {
   const std::string name = wish.dtype == "auto" ? std::string(to_string(stored)) : wish.dtype;
@@ -98,8 +108,9 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
                "invariance"};
 }
 
-result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const model::model_info& info) {
-  auto formats = formats_of(wish, engine::stored_type(info));
+result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const opened_model& model) {
+  const dtype stored = engine::stored_type(model.info);
+  auto formats = model.file.dtype().empty() ? formats_of(wish, stored) : formats_in(model.file, wish, stored);
   if (!formats) return formats.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument,
@@ -114,7 +125,15 @@ result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const mo
   return options;
 }
 
-result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish) {
+result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish,
+                                               const opened_model& model) {
+  if (!model.file.dtype().empty())
+    return error{error_kind::unsupported,
+                 "dtype: the matrices of " + model.file.path().string() + " are quantised (" +
+                     std::string(model.file.dtype()) +
+                     "), which is supported on the CPU only (--device cpu); on a GPU, use the model from which it was "
+                     "converted",
+                 "dtype"};
   const auto formats = formats_of(wish, dtype::f16);
   if (!formats) return formats.error();
   const auto invariance = invariance_of(wish.invariance);
@@ -138,12 +157,12 @@ result<engine::gpu_engine_options> gpu_options(const device_choice& device, cons
 result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, const opened_model& model,
                                                 const engine_wish& wish, const kernels::load_progress& progress) {
   if (device.gpu) {
-    auto options = gpu_options(device, wish);
+    auto options = gpu_options(device, wish, model);
     if (!options) return options.error();
     options->progress = progress;
     return engine::make_gpu_engine(*device.gpu, model.file, model.info, *options);
   }
-  auto options = cpu_options(wish, model.info);
+  auto options = cpu_options(wish, model);
   if (!options) return options.error();
   options->progress = progress;
   return engine::make_cpu_engine(model.file, model.info, *options);
@@ -151,7 +170,13 @@ result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, con
 
 }  // namespace
 
-result<opened_model> open_model(const std::filesystem::path& path) {
+result<opened_model> open_model(const std::filesystem::path& path, std::span<const std::string> adapters) {
+  std::vector<model::adapter_choice> choices;
+  for (const auto& text : adapters) {
+    auto choice = model::parse_adapter(text);
+    if (!choice) return choice.error();
+    choices.push_back(std::move(*choice));
+  }
   std::filesystem::path chosen = path.empty() ? demo_model() : path;
   if (chosen.empty())
     return error{error_kind::missing_file, "model: missing; pass --model PATH (the demo model is not installed)",
@@ -160,7 +185,7 @@ result<opened_model> open_model(const std::filesystem::path& path) {
   if (auto with_ending = chosen;
       !is_file(chosen) && !std::filesystem::is_directory(chosen, ignored) && is_file(with_ending += ".pth"))
     chosen = with_ending;
-  auto file = model::checkpoint::open(chosen);
+  auto file = model::checkpoint::open(chosen, choices);
   if (!file) return file.error();
   auto info = model::describe(*file);
   if (!info) return info.error();
@@ -233,11 +258,11 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
 
 result<memory_plan> plan_engine(const opened_model& model, const device_choice& device, const engine_wish& wish) {
   if (device.gpu) {
-    const auto options = gpu_options(device, wish);
+    const auto options = gpu_options(device, wish, model);
     if (!options) return options.error();
     return engine::plan_gpu_engine(*device.gpu, model.file, model.info, *options);
   }
-  const auto options = cpu_options(wish, model.info);
+  const auto options = cpu_options(wish, model);
   if (!options) return options.error();
   return engine::plan_cpu_engine(model.file, model.info, *options);
 }

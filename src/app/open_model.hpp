@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
@@ -20,8 +21,9 @@ struct opened_model {
 
 /// Opens a checkpoint, a file or the folder of a repository, and reads its sizes. If the path is neither, tries it with
 /// ".pth" appended; an empty path means the demo model. Errors: missing_file without a demo model, those of
-/// checkpoint::open and describe.
-[[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path);
+/// checkpoint::open and describe. `adapters`: FILE or FILE:SCALE each, merged in order.
+[[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path,
+                                              std::span<const std::string> adapters = {});
 
 /// The vocabulary named by `given` (a file, or "bytes"). If that is empty: NAME.vocab.txt next to a model NAME.pth,
 /// else the one inside the model's file, else bytes for a model of 256 tokens, else rwkv_vocab_v*.txt in the model's

@@ -62,6 +62,7 @@ float element(const std::byte* p, dtype type) {
 }  // namespace
 
 void copy_to_f32(const tensor_view& view, std::span<float> out) {
+  check(!view.quantised());
   const std::int64_t n = view.elements();
   check(static_cast<std::int64_t>(out.size()) == n);
   if (n == 0) return;

@@ -40,6 +40,20 @@ enum class dtype : std::uint8_t { f32, bf16, f16, f64, i8, u8, i32, i64 };
   return "?";
 }
 
+/// How the elements of a quantised matrix are stored: kernels/weights/weight_format.hpp has the meaning of codes.
+enum class code_type : std::uint8_t { none, int8, int4, nf4 };
+
+struct quantised_codes {
+  code_type type = code_type::none;
+  std::uint16_t group = 0;            ///< elements of a row that share a scale; the last group may be shorter
+  const std::byte* scales = nullptr;  ///< bf16 (rows, groups of a row), row-major
+
+  /// Of the codes of one row: one code a byte, or two, of which the first is in the low half.
+  [[nodiscard]] std::size_t row_bytes(std::size_t columns) const {
+    return type == code_type::int8 ? columns : (columns + 1) / 2;
+  }
+};
+
 /// A non-owning view of a tensor, usually part of a memory-mapped checkpoint, which need not be aligned. The code that
 /// creates a view must check that every element reachable by shape and strides lies inside the file.
 struct tensor_view {
@@ -47,7 +61,11 @@ struct tensor_view {
   dtype type = dtype::f32;
   std::vector<std::int64_t> shape;   ///< outermost first
   std::vector<std::int64_t> stride;  ///< in elements, one per dimension; row-major unless the file says otherwise
+  /// Of a quantised matrix, which is row-major: then `data` has its codes, row by row, and `type` says in which type a
+  /// model keeps the matrices that are not quantised. Only those who know this member may read such a view.
+  quantised_codes codes = {};
 
+  [[nodiscard]] bool quantised() const { return codes.type != code_type::none; }
   [[nodiscard]] std::int64_t elements() const {
     std::int64_t n = 1;
     for (auto d : shape) n *= d;

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "base/version.hpp"
-#include "cli/help/command_help.hpp"
+#include "cli/command_line_words.hpp"
 #include "cli/help/manual.hpp"
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
@@ -91,15 +91,19 @@ void add_settings(CLI::App& app, config::sources& into) {
           help);
     } else {
       const auto words = key.words();
+      const bool is_list = std::holds_alternative<std::vector<std::string>>(standard);
       if (const auto legal = key.legal(); !legal.empty() && words.empty()) help += " [" + legal + "]";
-      app.add_option_function<std::string>(
-             joined(key.flags),
-             [&into, path = key.path, flag](const std::string& text) {
-               into.flags.push_back({path, text, flag});
-             },
-             help)
-          ->type_name(kind_of(standard, words))
-          ->take_last();
+      auto* option = app.add_option_function<std::string>(
+          joined(key.flags),
+          [&into, path = key.path, flag](const std::string& text) {
+            into.flags.push_back({path, text, flag});
+          },
+          help);
+      option->type_name(kind_of(standard, words));
+      if (is_list)
+        option->join(',');
+      else
+        option->take_last();
     }
   }
 }
@@ -109,13 +113,21 @@ void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found)
                  "Vocabulary file, or bytes; default: searched " + found + ", in $SKEIN_DATA_DIR and /usr/share/skein");
 }
 
+void add_formats(CLI::App& app, std::string& dtype, std::string& weight_format, const std::string& help) {
+  app.add_option("--dtype", dtype, help)->capture_default_str();
+  app.add_option("--weight-format", weight_format,
+                 "Formats of single matrices, before --dtype: PATTERN=FORMAT,..., e.g. ffn.*=nf4,head=int8");
+}
+
+void add_adapters(CLI::App& app, std::vector<std::string>& into) {
+  app.add_option("--adapter", into, "Adapter to merge into the weights: FILE or FILE:SCALE; may be repeated")
+      ->allow_extra_args(false);
+}
+
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N")->capture_default_str();
-  app.add_option("--dtype", into.dtype,
-                 "Format of the weights: auto (as in the file), fp32, bf16, fp16; int8, int4, nf4")
-      ->capture_default_str();
-  app.add_option("--weight-format", into.weight_format,
-                 "Formats of single matrices, before --dtype: PATTERN=FORMAT,..., e.g. ffn.*=nf4,head=int8");
+  add_formats(app, into.dtype, into.weight_format,
+              "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");
   app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
@@ -126,6 +138,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
                  "On a GPU, results may depend on: default (the prompt), strict (its tokens) or fast (the load)")
       ->check(CLI::IsMember({"default", "strict", "fast"}))
       ->capture_default_str();
+  add_adapters(app, into.adapters);
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
   return app.add_option("--model,--model-path", into.path, "Checkpoint (.pth, .safetensors) or folder of a repository" + otherwise);
 }
@@ -240,7 +253,20 @@ void add_inspect(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print the contents of a checkpoint");
   auto& into = *made;
   sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
+  add_adapters(*sub, into.adapters);
   add_vocabulary(*sub, into.vocab, "next to the model");
+}
+
+void add_convert(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<convert_command>(app, chosen, "convert", "Write a model as a .safetensors file");
+  auto& into = *made;
+  sub->add_option("in", into.path, "Checkpoint, .pth or .safetensors")->required();
+  sub->add_option("out", into.out, "Output file (.safetensors)")->required();
+  add_formats(*sub, into.dtype, into.weight_format,
+              "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");
+  add_adapters(*sub, into.adapters);
+  sub->add_flag("--allow-nonfinite", into.allow_nonfinite, "Convert weights that contain NaN or infinity");
+  sub->add_flag("--force", into.force, "Replace the output file if it exists");
 }
 
 constexpr std::uint32_t bench_sequences_max = 1u << 16, bench_tokens_max = 1u << 20;
@@ -450,91 +476,12 @@ void add_program(CLI::App& app, command& chosen) {
   add_tokenize(app, chosen);
   add_grammar(app, chosen);
   add_inspect(app, chosen);
+  add_convert(app, chosen);
   add_keys(app, chosen);
   add_state(app, chosen);
   add_bench(app, chosen);
   add_check_config(app, chosen);
   add_manual(app, chosen);
-}
-
-/// Parses CLI11's description of an option's value: "TEXT:{fp32,fp16}", "UINT:UINT in [1 - 65536]".
-void describe_value(const std::string& type, option_help& into) {
-  into.value = type.empty() || type.starts_with("TEXT") || type.starts_with('{') ? "TEXT" : "NUMBER";
-  if (const auto open = type.find('{'); open != std::string::npos) {
-    std::istringstream words(type.substr(open + 1, type.rfind('}') - open - 1));
-    for (std::string word; std::getline(words, word, ',');) into.choices.push_back(word);
-  }
-  if (const auto range = type.find(" in ["); range != std::string::npos) into.text += type.substr(range + 3);
-}
-
-option_help described(const CLI::Option& option) {
-  option_help made;
-  made.text = option.get_description();
-  for (const auto& name : option.get_snames()) made.names.push_back("-" + name);
-  for (const auto& name : option.get_lnames()) made.names.push_back("--" + name);
-  if (made.names.empty()) made.names.push_back(option.get_name());
-  if (option.get_items_expected_max() > 0) describe_value(option.get_type_name(), made);
-  made.standard = option.get_default_str();
-  made.required = option.get_required();
-  return made;
-}
-
-/// Option groups have no name; their options belong to the command.
-void describe_options(const CLI::App& app, std::vector<option_help>& into) {
-  for (const auto* option : app.get_options()) into.push_back(described(*option));
-  for (const auto* group : app.get_subcommands(nullptr))
-    if (group->get_name().empty()) describe_options(*group, into);
-}
-
-command_help described(const CLI::App& app, const std::string& name) {
-  command_help made{name, app.get_description(), {}, {}};
-  describe_options(app, made.options);
-  std::ranges::stable_partition(made.options, &option_help::positional);
-  for (const auto* sub : app.get_subcommands(nullptr))
-    if (!sub->get_name().empty()) made.commands.push_back(described(*sub, name + ' ' + sub->get_name()));
-  return made;
-}
-
-/// The error for an unknown first word; nullopt if it is a command or a flag.
-std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
-  std::vector<std::string> names;
-  for (const CLI::App* each : app.get_subcommands(nullptr)) names.push_back(each->get_name());
-  if (std::ranges::find(names, arguments.front()) != names.end()) return std::nullopt;
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto near = config::nearest(arguments.front(), known);
-  return error{error_kind::invalid_argument,
-               "unknown command \"" + arguments.front() + "\"" +
-                   (near.empty() ? "." : "; did you mean " + std::string(near) + "?") + " See skein --help",
-               {}};
-}
-
-/// The command that was called, and its full name.
-std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
-  std::pair<const CLI::App*, std::string> found{&app, "skein"};
-  for (auto below = app.get_subcommands(); !below.empty(); below = found.first->get_subcommands()) {
-    found.first = below.front();
-    found.second += ' ' + found.first->get_name();
-  }
-  return found;
-}
-
-/// The error for words that the command does not accept.
-error unexpected(const CLI::App& app) {
-  const auto [command, called] = called_command(app);
-  const auto words = app.remaining(true);
-  const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
-  const auto flag = std::ranges::find_if(words, is_flag);
-  const std::string word = flag != words.end() ? *flag : words.empty() ? "" : words.front();
-  std::vector<std::string> flags;
-  for (const CLI::Option* option : command->get_options())
-    for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
-  const std::vector<std::string_view> known(flags.begin(), flags.end());
-  const auto near = config::nearest(word, known);
-  return {error_kind::invalid_argument,
-          "\"" + word + "\" was not expected" + (near.empty() ? "." : "; did you mean " + std::string(near) + "?") +
-              " See " + called + " --help",
-          {}};
 }
 
 }  // namespace

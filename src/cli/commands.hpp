@@ -75,7 +75,18 @@ struct grammar_command {
 
 struct inspect_command {
   std::filesystem::path path;
+  std::vector<std::string> adapters;
   std::string vocab;
+};
+
+/// Writes a model as a .safetensors file with original names.
+struct convert_command {
+  std::filesystem::path path, out;
+  std::vector<std::string> adapters;  ///< merged before
+  std::string dtype = "auto";         ///< auto: as they are
+  std::string weight_format;          ///< formats of single matrices
+  bool allow_nonfinite = false;
+  bool force = false;  ///< replace the output file
 };
 
 /// A tick that feeds `tokens` to each of `sequences`.
@@ -123,8 +134,8 @@ struct manual_command {
 };
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             score_command, tokenize_command, grammar_command, inspect_command, keys_command,
-                             state_command, bench_engine_command, bench_serve_command, manual_command>;
+                             score_command, tokenize_command, grammar_command, inspect_command, convert_command,
+                             keys_command, state_command, bench_engine_command, bench_serve_command, manual_command>;
 
 /// Continues a prompt; streams text (or ids) to stdout.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -138,6 +149,9 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 [[nodiscard]] result<void> check_grammar(const grammar_command& what);
 /// Prints the contents of a checkpoint.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
+/// Converts a checkpoint; the output appears when it is complete. Errors: conflict if it exists and is not to be
+/// replaced.
+[[nodiscard]] result<void> convert(const convert_command& what);
 /// Manages the sessions in a state directory, through the server if one has it open. Errors: conflict if the server
 /// does not answer, damaged if records are.
 [[nodiscard]] result<void> state(const state_command& what);

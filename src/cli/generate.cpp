@@ -61,7 +61,7 @@ class printer {
 }  // namespace
 
 result<void> generate(const generate_command& what) {
-  const auto model = open_model(what.model.path);
+  const auto model = open_model(what.model.path, what.model.adapters);
   if (!model) return model.error();
   const auto vocabulary = open_vocabulary(what.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();

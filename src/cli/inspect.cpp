@@ -3,6 +3,7 @@
 
 #include "app/open_model.hpp"
 #include "cli/commands.hpp"
+#include "kernels/weights/weight_format.hpp"
 #include "model/state_value.hpp"
 
 namespace skein::cli {
@@ -11,19 +12,21 @@ namespace {
 void line(const char* name, const std::string& value) { std::printf("%-12s %s\n", name, value.c_str()); }
 
 std::string types_of(const model::checkpoint& file) {
-  std::map<std::string_view, std::uint64_t> elements;
+  std::map<std::string, std::uint64_t> elements;
   for (const auto& tensor : file.tensors())
-    elements[to_string(tensor.view.type)] += static_cast<std::uint64_t>(tensor.view.elements());
+    elements[tensor.view.quantised() ? kernels::to_string(kernels::format_of(tensor.view.codes))
+                                     : std::string(to_string(tensor.view.type))] +=
+        static_cast<std::uint64_t>(tensor.view.elements());
   std::string text;
   for (const auto& [type, count] : elements)
-    text += (text.empty() ? "" : ", ") + std::string(type) + " (" + std::to_string(count) + " elements)";
+    text += (text.empty() ? "" : ", ") + type + " (" + std::to_string(count) + " elements)";
   return text;
 }
 
 }  // namespace
 
 result<void> inspect(const inspect_command& what) {
-  const auto model = open_model(what.path);
+  const auto model = open_model(what.path, what.adapters);
   if (!model) return model.error();
   const auto& info = model->info;
   const auto number = [](auto n) { return std::to_string(n); };

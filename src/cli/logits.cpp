@@ -26,7 +26,7 @@ result<std::vector<token_id>> read_tokens(const std::filesystem::path& path, std
 }  // namespace
 
 result<void> logits(const logits_command& what) {
-  const auto model = open_model(what.model.path);
+  const auto model = open_model(what.model.path, what.model.adapters);
   if (!model) return model.error();
   const auto tokens = read_tokens(what.tokens_file, model->info.vocab);
   if (!tokens) return tokens.error();

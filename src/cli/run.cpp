@@ -45,6 +45,7 @@ struct runner {
   int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
   int operator()(const grammar_command& what) const { return done(check_grammar(what)); }
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
+  int operator()(const convert_command& what) const { return done(convert(what)); }
   int operator()(const keys_command& what) const { return done(keys(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }

@@ -3,49 +3,92 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
-#include "base/check.hpp"
+#include "model/files/checkpoint_limits.hpp"
+#include "model/files/file_bytes.hpp"
 
 namespace skein::cli {
 namespace {
 
 error cannot_write(const std::filesystem::path& path) { return {error_kind::io, "cannot write " + path.string(), {}}; }
 
-const char* name_of(dtype type) { return type == dtype::f32 ? "F32" : type == dtype::f16 ? "F16" : "BF16"; }
+const char* name_of(dtype type) {
+  switch (type) {
+    case dtype::f32: return "F32";
+    case dtype::bf16: return "BF16";
+    case dtype::f16: return "F16";
+    case dtype::f64: return "F64";
+    case dtype::i8: return "I8";
+    case dtype::u8: return "U8";
+    case dtype::i32: return "I32";
+    case dtype::i64: return "I64";
+  }
+  return "?";
+}
 
-std::string header_of(std::span<const safetensors_writer::entry> entries) {
+/// In quotes.
+std::string json_text(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      json.append({'\\', c});
+    else if (static_cast<unsigned char>(c) < 0x20)
+      json.append("\\u00").append({"01"[c >> 4], "0123456789abcdef"[c & 15]});
+    else
+      json += c;
+  }
+  return json += '"';
+}
+
+result<std::string> header_of(std::span<const safetensors_writer::entry> entries,
+                              const safetensors_writer::metadata& more) {
   std::string json = "{";
+  if (!more.empty()) {
+    std::string texts;
+    for (const auto& [key, value] : more)
+      texts.append(texts.empty() ? "" : ",").append(json_text(key)).append(":").append(json_text(value));
+    json += "\"__metadata__\":{" + texts + '}';
+  }
   std::uint64_t offset = 0;
   for (const auto& each : entries) {
-    check(std::all_of(each.name.begin(), each.name.end(),
-                      [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; }));
-    check(each.type == dtype::f32 || each.type == dtype::bf16 || each.type == dtype::f16);
+    if (!model::valid_utf8(each.name) || each.name == "__metadata__")
+      return error{error_kind::unsupported,
+                   "tensor " + model::printable(each.name) + ": the format .safetensors cannot hold this name",
+                   {}};
     std::uint64_t bytes = dtype_bytes(each.type);
     std::string shape;
     for (const auto size : each.shape) {
       bytes *= static_cast<std::uint64_t>(size);
       shape += (shape.empty() ? "" : ",") + std::to_string(size);
     }
-    json += (json.size() == 1 ? "\"" : ",\"") + each.name + "\":{\"dtype\":\"" + name_of(each.type) + "\",\"shape\":[" +
-            shape + "],\"data_offsets\":[" + std::to_string(offset) + ',' + std::to_string(offset + bytes) + "]}";
+    json += (json.size() == 1 ? "" : ",") + json_text(each.name) + ":{\"dtype\":\"" + name_of(each.type) +
+            "\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(offset) + ',' +
+            std::to_string(offset + bytes) + "]}";
     offset += bytes;
   }
   json += '}';
   json.resize((json.size() + 7) / 8 * 8, ' ');  // the format requires data at a multiple of 8
+  if (json.size() > model::max_header_bytes)
+    return error{error_kind::unsupported,
+                 "the names of all tensors need a header of " + std::to_string(json.size()) +
+                     " bytes; .safetensors files may have " + std::to_string(model::max_header_bytes),
+                 {}};
   return json;
 }
 
 }  // namespace
 
-result<safetensors_writer> safetensors_writer::create(const std::filesystem::path& path,
-                                                      std::span<const entry> entries) {
+result<safetensors_writer> safetensors_writer::create(const std::filesystem::path& path, std::span<const entry> entries,
+                                                      const metadata& more) {
+  auto made = header_of(entries, more);
+  if (!made) return made.error();
+  std::string& header = *made;
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return cannot_write(path);
   safetensors_writer writer(descriptor, path);
-  std::string header = header_of(entries);
   const std::uint64_t bytes = header.size();
   header.insert(0, reinterpret_cast<const char*>(&bytes), sizeof bytes);
   writer.write(0, std::as_bytes(std::span(header)));

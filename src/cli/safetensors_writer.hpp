@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,14 +16,16 @@ namespace skein::cli {
 class safetensors_writer {
  public:
   struct entry {
-    std::string name;  ///< printable, without quotes or backslashes (checked)
-    dtype type;        ///< f32, bf16 or f16 (checked)
+    std::string name;
+    dtype type;
     std::vector<std::int64_t> shape;
   };
+  using metadata = std::vector<std::pair<std::string, std::string>>;
 
-  /// Creates the file and writes the header. Errors: io.
+  /// Creates the file and writes the header. Errors: io; unsupported for names that the format cannot hold (not UTF-8,
+  /// `__metadata__`) and for a header that readers refuse as too long.
   [[nodiscard]] static result<safetensors_writer> create(const std::filesystem::path& path,
-                                                         std::span<const entry> entries);
+                                                         std::span<const entry> entries, const metadata& more = {});
   safetensors_writer(safetensors_writer&& other) noexcept;
   safetensors_writer& operator=(safetensors_writer&&) = delete;
   safetensors_writer(const safetensors_writer&) = delete;  // owns a file

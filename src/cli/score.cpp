@@ -41,7 +41,7 @@ result<double> log_probability(one_sequence& sequence, std::span<const token_id>
 result<void> score(const score_command& what) {
   const auto text = text_of(what);
   if (!text) return text.error();
-  const auto model = open_model(what.model.path);
+  const auto model = open_model(what.model.path, what.model.adapters);
   if (!model) return model.error();
   const auto vocabulary = open_vocabulary(what.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "model/adapters/merge.hpp"
 #include "model/files/found_model.hpp"
+#include "model/forms/converted_tensors.hpp"
 #include "model/forms/original_names.hpp"
 #include "model/repository/model_files.hpp"
 
@@ -33,17 +35,20 @@ result<std::vector<std::uint32_t>> order_by_name(const found_model& found) {
 
 }  // namespace
 
-result<checkpoint> checkpoint::open(const std::filesystem::path& path) {
+result<checkpoint> checkpoint::open(const std::filesystem::path& path, std::span<const adapter_choice> adapters) {
   auto found = read_files(path);
   if (!found) return found.error();
   if (const auto named = to_original(*found); !named) return in_file(path, named.error());
+  if (const auto joined = join_converted(*found); !joined) return in_file(path, joined.error());
   auto order = order_by_name(*found);
   if (!order) return in_file(path, order.error());
+  if (const auto merged = merge_adapters(*found, adapters); !merged) return merged.error();
 
   auto made = std::make_unique<impl>(
       impl{path.has_filename() ? path : path.parent_path(), std::move(*found), {}, std::move(*order)});
   made->tensors.reserve(made->found.tensors.size());
-  for (auto& tensor : made->found.tensors) made->tensors.push_back({std::move(tensor.name), std::move(tensor.view)});
+  for (auto& tensor : made->found.tensors)
+    made->tensors.push_back({std::move(tensor.name), std::move(tensor.view), std::move(tensor.digest)});
   made->found.tensors.clear();
   return checkpoint(std::move(made));
 }
@@ -70,6 +75,8 @@ std::uint64_t checkpoint::file_bytes() const {
 std::string_view checkpoint::format() const { return impl_->found.format; }
 std::string_view checkpoint::form() const { return impl_->found.form; }
 std::span<const std::string> checkpoint::notes() const { return impl_->found.notes; }
+std::string_view checkpoint::dtype() const { return impl_->found.dtype; }
+std::string_view checkpoint::weight_format() const { return impl_->found.weight_format; }
 std::string_view checkpoint::vocabulary() const { return impl_->found.vocabulary; }
 std::span<const stated_size> checkpoint::stated() const { return impl_->found.stated; }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "model/adapters/adapter_choice.hpp"
 
 namespace skein::model {
 
@@ -15,6 +16,7 @@ struct stated_size;
 struct named_tensor {
   std::string name;
   tensor_view view;
+  std::string digest = {};  ///< of the tensor that this one was made from, as tensor_digest(); empty: its own
 };
 
 /// A memory-mapped checkpoint, `.pth` (torch zip pickle), `.safetensors`, GGUF or rwkv.cpp, recognised by content, not
@@ -25,7 +27,9 @@ class checkpoint {
  public:
   /// A file, or a folder with the files of one model. Errors: missing_file, io, bad_file (the text names the file, the
   /// fault and its byte offset), unsupported (a form that is known and not read).
-  [[nodiscard]] static result<checkpoint> open(const std::filesystem::path& path);
+  /// Adapters are merged: changed tensors are in memory of their own. Errors: also those of merge_adapters.
+  [[nodiscard]] static result<checkpoint> open(const std::filesystem::path& path,
+                                               std::span<const adapter_choice> adapters = {});
 
   checkpoint(checkpoint&&) noexcept;
   checkpoint& operator=(checkpoint&&) noexcept;
@@ -43,6 +47,9 @@ class checkpoint {
   [[nodiscard]] std::string_view form() const;     ///< whose names the files use, for people; empty: the original ones
   /// For people: what was transposed, split, merged or left out.
   [[nodiscard]] std::span<const std::string> notes() const;
+  /// Of a file with quantised matrices: the options of its conversion, as on the command line; else empty.
+  [[nodiscard]] std::string_view dtype() const;
+  [[nodiscard]] std::string_view weight_format() const;
   /// Text of the vocabulary file that the model's file has inside; empty: none.
   [[nodiscard]] std::string_view vocabulary() const;
   /// Sizes that a configuration file of the folder states.

@@ -28,7 +28,12 @@ class model_hash {
     bytes(t.data(), t.size());
   }
 
+  /// Of a quantised tensor only the scales are hashed, to find NaN in them.
   void tensor(const tensor_view& view) {
+    if (view.quantised()) {
+      const auto groups = (static_cast<std::size_t>(view.shape[1]) + view.codes.group - 1) / view.codes.group;
+      return elements({view.codes.scales, static_cast<std::size_t>(view.shape[0]) * groups * 2}, dtype::bf16);
+    }
     text(to_string(view.type));
     number(view.shape.size());
     for (const std::int64_t d : view.shape) number(static_cast<std::uint64_t>(d));
@@ -96,6 +101,15 @@ class model_hash {
   bool met_nonfinite_ = false;
 };
 
+/// The inverse of model_hash::hex().
+XXH128_canonical_t digest_of(std::string_view hex) {
+  const auto value = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
+  XXH128_canonical_t digest;
+  for (std::size_t i = 0; i < sizeof digest.digest; ++i)
+    digest.digest[i] = static_cast<unsigned char>(value(hex[2 * i]) << 4 | value(hex[2 * i + 1]));
+  return digest;
+}
+
 std::vector<const named_tensor*> by_name(const checkpoint& file) {
   std::vector<const named_tensor*> order;
   order.reserve(file.tensors().size());
@@ -106,6 +120,12 @@ std::vector<const named_tensor*> by_name(const checkpoint& file) {
 
 }  // namespace
 
+std::string tensor_digest(const tensor_view& view) {
+  model_hash hash;
+  hash.tensor(view);
+  return hash.hex();
+}
+
 read_through identify(const checkpoint& file, std::string_view vocabulary_hash) {
   const auto order = by_name(file);
   std::vector<XXH128_canonical_t> of_tensor(order.size());
@@ -114,7 +134,7 @@ read_through identify(const checkpoint& file, std::string_view vocabulary_hash) 
   pool.run(order.size(), [&](std::size_t i, std::uint32_t) {
     model_hash hash;
     hash.tensor(order[i]->view);
-    of_tensor[i] = hash.digest();
+    of_tensor[i] = order[i]->digest.empty() ? hash.digest() : digest_of(order[i]->digest);
     nonfinite[i] = hash.met_nonfinite() && !is_unused(order[i]->name);
   });
   model_hash hash;

@@ -29,7 +29,7 @@ class survey {
   /// The first dimension of a tensor with one or more dimensions.
   std::uint32_t first_of(const std::string& name, std::uint32_t most) { return size(name, 0, most, 1, max_dimensions); }
   void require_shape(const std::string& name, std::initializer_list<std::int64_t> shape) {
-    if (auto found = find_shaped(file_, name, {shape.begin(), shape.size()}); !found) keep(found.error());
+    if (auto found = find_shaped(file_, name, {shape.begin(), shape.size()}, true); !found) keep(found.error());
   }
   void require(bool fact, std::string_view name, const std::string& otherwise) {
     if (!fact) keep(misfit(file_, name, otherwise));
@@ -153,7 +153,7 @@ std::optional<error> foreign_tensor(const checkpoint& file, rwkv_version version
 /// From all tensors together: parameters, the most frequent element type, and whether there is an initial state.
 void summarise(const checkpoint& file, model_info& info) {
   std::array<std::uint64_t, 8> matrix_elements{};
-  for (const auto& [name, view] : file.tensors()) {
+  for (const auto& [name, view, unused] : file.tensors()) {
     if (name.ends_with(".att.time_state")) {
       info.has_time_state = true;
       continue;

@@ -44,8 +44,11 @@ struct model_info {
 
 /// Identity of a model, 32 hex digits: XXH3-128 over the number of tensors, the name of each in name order with its own
 /// XXH3-128 (of type, shape and bytes in row-major order), and `vocabulary_hash`. The same for the same tensors in
-/// `.pth` and `.safetensors`. Reads the whole file once and hashes tensors in parallel on all cores.
+/// `.pth` and `.safetensors`; tensors that were converted count as the original ones. Reads the whole file once and hashes tensors in parallel on all cores.
 [[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
+
+/// XXH3-128 of a tensor's type, shape and elements, 32 hex digits: its part of the identity.
+[[nodiscard]] std::string tensor_digest(const tensor_view& view);
 
 /// Results of one pass over the whole file.
 struct read_through {

@@ -50,13 +50,15 @@ result<const tensor_view*> find_required(const checkpoint& file, std::string_vie
   return found;
 }
 
-result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected) {
+result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected, bool quantised) {
   const auto found = find_required(file, name);
   if (!found) return found.error();
   const tensor_view& view = **found;
-  tensor_view seen{view.data, view.type, {expected.begin(), expected.end()}, {}};
+  tensor_view seen{view.data, view.type, {expected.begin(), expected.end()}, {}, view.codes};
   if (!strides_for(view, expected, seen.stride))
     return misfit(file, name, "has shape " + shape_text(view.shape) + ", expected " + shape_text(expected));
+  if (view.quantised() && (!quantised || view.shape != seen.shape))
+    return misfit(file, name, "is quantised, which this tensor cannot be");
   if (!floating(view.type))
     return misfit(file, name, "has type " + std::string(to_string(view.type)) + ", expected a floating-point type");
   return seen;

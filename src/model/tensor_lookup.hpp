@@ -25,7 +25,9 @@ using extents = std::span<const std::int64_t>;
 [[nodiscard]] result<const tensor_view*> find_required(const checkpoint& file, std::string_view name);
 
 /// The tensor of that name, of a floating-point type, viewed with exactly the shape `expected`. The comparison ignores
-/// dimensions of 1, since files store vectors as (C) or as (1, 1, C). Errors: bad_file naming both shapes.
-[[nodiscard]] result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected);
+/// dimensions of 1, since files store vectors as (C) or as (1, 1, C). A quantised one is accepted if `quantised`.
+/// Errors: bad_file naming both shapes.
+[[nodiscard]] result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected,
+                                              bool quantised = false);
 
 }  // namespace skein::model

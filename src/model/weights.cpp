@@ -40,7 +40,8 @@ class binder {
     std::vector<std::int64_t> shape;
     for (const kernels::extent e : spec.shape)
       if (e != kernels::extent::none) shape.push_back(value_of(e, dims_));
-    if (auto view = find_shaped(file_, name, shape))
+    const bool is_matrix = shape.size() == 2 && !spec.transposed && spec.name != "emb.weight";
+    if (auto view = find_shaped(file_, name, shape, is_matrix))
       to = std::move(*view);
     else
       fault_ = view.error();

@@ -36,6 +36,18 @@ BOOST_AUTO_TEST_CASE(a_whole_body_of_the_older_servers) {
   BOOST_TEST(request->force);
 }
 
+BOOST_AUTO_TEST_CASE(an_adapter_and_its_scale) {
+  const auto asked = [](const std::string& more) {
+    return parse_load_model_file(
+               R"({"model_filename":"x","adapter_filename":"a.pth","adapter_scaling":"0.25")" + more + '}', limits)
+        .value();
+  };
+  BOOST_TEST(asked("").adapter == "a.pth");
+  BOOST_TEST(asked("").adapter_scale.value() == 0.25);
+  BOOST_TEST(asked(R"(,"adapter_mode":"lora")").adapter_scale.value() == 0.25);
+  BOOST_TEST(!asked(R"(,"adapter_mode":"bone")").adapter_scale.has_value());  // sent, but it has no scale
+}
+
 BOOST_AUTO_TEST_CASE(what_is_left_open_stays_open) {
   const auto request = parse_load_model_id(R"({"model":"x"})", limits);
   BOOST_REQUIRE(request);
@@ -57,6 +69,8 @@ BOOST_AUTO_TEST_CASE(faults_are_named) {
   BOOST_TEST(wrong_field(R"({"model_filename":"x","default_top_p":"1.5"})") == "default_top_p");
   BOOST_TEST(wrong_field(R"({"model_filename":"x","template":"chatml"})") == "template");
   BOOST_TEST(wrong_field(R"({"model_filename":"x","adapter_mode":"lora"})") == "adapter_mode");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","adapter_filename":"a","adapter_mode":"what"})") == "adapter_mode");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","adapter_scaling":"much"})") == "adapter_scaling");
   BOOST_TEST(wrong_field(R"({"model_filename":"x","force":"perhaps"})") == "force");
   BOOST_TEST(wrong_field(R"({"model_filename":"x","model_viewname":")" + std::string(257, 'x') + "\"}") ==
              "model_viewname");

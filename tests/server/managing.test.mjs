@@ -90,7 +90,9 @@ const rows = [
   ['/loadmodel', 'a file that is not there', { ...loadTiny, model_filename: 'models/absent.pth' }, 404, detail(/absent/)],
   ['/loadmodel', 'a file elsewhere', { ...loadTiny, model_filename: '/etc/passwd' }, 403, detail(/folder model.root/)],
   ['/loadmodel', 'a file that is no model', { ...loadTiny, model_filename: 'models/state-tiny-7v0.pth' }, 400, detail(/state-tiny-7v0/)],
-  ['/loadmodel', 'an adapter', { ...loadTiny, adapter_filename: 'lora.pth' }, 400, detail(/adapter_filename/)],
+  ['/loadmodel', 'an adapter', { ...loadTiny, adapter_filename: 'lora.pth' }, 404, detail(/no such adapter: 'lora.pth'/)],
+  ['/loadmodel', 'an adapter elsewhere', { ...loadTiny, adapter_filename: '/etc/passwd' }, 403, detail(/folder model.root/)],
+  ['/loadmodel', 'an adapter of an unknown kind', { ...loadTiny, adapter_filename: 'lora.pth', adapter_mode: 'x' }, 400, detail(/adapter_mode/)],
   ['/loadmodel', 'a temperature that is none', { ...loadTiny, default_temperature: 'hot' }, 400, detail(/default_temperature/)],
   ['/loadmodel', 'a cut body', '{"model_filename":', 400, detail(/./)],
 

@@ -82,7 +82,8 @@ SUBFOLDERS = {
         "files": "",
         "repository": "files",
         "forms": "files",
-        "": "files repository forms",
+        "adapters": "files",
+        "": "files repository forms adapters",
     },
     "src/engine": {
         "": "",
@@ -110,6 +111,7 @@ SUBFOLDERS = {
         "help": "",
         "": "help",
         "bench": ".",
+        "convert": ".",
     },
     "kernels": {
         "weights": "",
@@ -188,7 +190,7 @@ ROOMS = (
     ("OpenSSL", r"openssl/|boost/asio/ssl", ("actors/listener/",)),
     ("simdjson", r"simdjson", ("src/protocol/", "src/model/", "tests/")),
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
-    ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),
+    ("CLI11", r"CLI/", ("src/cli/command_line.cpp", "src/cli/command_line_words.cpp")),
     ("RocksDB", r"rocksdb/", ("src/storage/", "tests/storage/")),
     ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/", "kernels/gpu/gemm/cublas_lt.cpp")),
     ("Boost.Context", r"boost/context", ("kernels/gpu/runtime/emulator/",)),

@@ -99,4 +99,21 @@ result<model_catalogue::choice> model_catalogue::by_path(const std::string& name
                "model_filename"};
 }
 
+result<fs::path> model_catalogue::adapter(const std::string& name) const {
+  bool is_ours = false;
+  if (!root_.empty() && name.find('\0') == std::string::npos)
+    for (const fs::path& asked : {fs::path(name), root_ / name}) {
+      const fs::path file = real_path(asked);
+      if (!is_below(file, root_)) continue;
+      std::error_code none;
+      if (fs::exists(file, none)) return file;
+      is_ours = true;
+    }
+  if (is_ours) return error{error_kind::missing_file, "no such adapter: '" + name + "'", "adapter_filename"};
+  return error{error_kind::forbidden,
+               root_.empty() ? "adapters cannot be loaded: model.root is not set"
+                             : "the adapter must be in the folder model.root",
+               "adapter_filename"};
+}
+
 }  // namespace skein::supervisor

@@ -28,6 +28,8 @@ class model_catalogue {
   /// links are resolved before the check. Errors: forbidden for a path outside the folder, whether it exists or not;
   /// missing_file.
   [[nodiscard]] result<choice> by_path(const std::string& name) const;
+  /// An adapter in the folder, a file or a folder. Errors (field "adapter_filename"): as by_path.
+  [[nodiscard]] result<std::filesystem::path> adapter(const std::string& name) const;
 
  private:
   std::filesystem::path root_;  // empty: not set

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
+#include <charconv>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -61,6 +62,21 @@ request::loaded_models::place coming(const std::string& id) {
   return place;
 }
 
+using adapter_list = std::vector<std::string>;
+
+/// The adapter that a client names, as in model.adapters; otherwise those that are configured.
+result<adapter_list> adapters_of(const request::model_change& change, const model_catalogue& catalogue,
+                                 adapter_list configured) {
+  if (change.adapter.empty()) return configured;
+  const auto path = catalogue.adapter(change.adapter);
+  if (!path) return path.error();
+  std::string text = path->string();
+  char scale[32];
+  if (change.adapter_scale)
+    text += ':' + std::string(scale, std::to_chars(scale, scale + sizeof scale, *change.adapter_scale).ptr);
+  return adapter_list{std::move(text)};
+}
+
 }  // namespace
 
 model_keeper::model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
@@ -108,6 +124,9 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   if (!plain->dtype.empty()) c.engine.dtype = plain->dtype;
   if (!plain->dtype.empty() || !plain->weight_format.empty()) c.engine.weight_format = plain->weight_format;
   c.model.path = chosen->path.string();
+  auto adapters = adapters_of(change, catalogue_, chosen->is_own ? settings_->model.adapters : adapter_list{});
+  if (!adapters) return adapters.error();
+  c.model.adapters = std::move(*adapters);
   c.model.name = change.name.empty() ? chosen->id : change.name;
   if (c.model.name != chosen->id) c.model.aliases.push_back(chosen->id);
   const auto own_words = chosen->path.parent_path() / (chosen->id + ".vocab.txt");

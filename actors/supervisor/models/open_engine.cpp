@@ -222,7 +222,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
     return opened;
   }
 #endif
-  auto model = cli::open_model(c.model.path);
+  auto model = cli::open_model(c.model.path, c.model.adapters);
   if (!model) return model.error();
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();

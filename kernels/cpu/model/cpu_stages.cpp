@@ -150,7 +150,7 @@ namespace skein::kernels {
 namespace {
 
 result<void> check_model(const model_weights& weights, const weight_plan& formats) {
-  if (const auto types = check_element_types(weights); !types) return types.error();
+  if (const auto types = check_element_types(weights, true); !types) return types.error();
   if (!cpu::format_for(formats.base()))
     return error{error_kind::unsupported, "dtype: the CPU does not support " + std::string(to_string(formats.base())),
                  "dtype"};

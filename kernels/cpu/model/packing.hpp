@@ -18,6 +18,12 @@ struct packed_types {
   using stack = std::vector<packed_matrix>;
 };
 
+/// The format of a tensor: that of the file if it is quantised there, else that of the plan.
+[[nodiscard]] inline weight_format packed_format(const tensor_view& view, const weight_plan& plan,
+                                                 const tensor_spec& spec, std::uint32_t layer) {
+  return view.quantised() ? format_of(view.codes) : plan.of(spec, layer);
+}
+
 /// Packs tensors with all threads of the pool, counts their bytes and reports progress after each.
 class packer {
  public:
@@ -61,7 +67,7 @@ std::size_t pack_weights(const weights_of<checkpoint_views, Layer>& from, const 
   for_each_view(from, [&](const tensor_spec&, const tensor_view& view) { with.expect(view); });
   std::uint32_t layer = 0;
   const auto pack_one = [&](const tensor_spec& spec, const tensor_view& view, auto& to) {
-    if (view.data) with.pack(view, spec.transposed, plan.of(spec, layer), to);
+    if (view.data) with.pack(view, spec.transposed, packed_format(view, plan, spec, layer), to);
   };
   outer_weights_of<packed_types>::for_each_tensor(pack_one, from, outer);
   for (; layer < from.layers.size(); ++layer)
@@ -75,7 +81,7 @@ std::size_t planned_weight_bytes(const weights_of<checkpoint_views, Layer>& from
   std::size_t bytes = 0;
   std::uint32_t index = 0;
   const auto count_one = [&](const tensor_spec& spec, const tensor_view& view, const auto& to) {
-    if (view.data) bytes += planned_bytes(view, spec.transposed, plan.of(spec, index), &to);
+    if (view.data) bytes += planned_bytes(view, spec.transposed, packed_format(view, plan, spec, index), &to);
   };
   const outer_weights_of<packed_types> outer;
   const Layer<packed_types> layer;

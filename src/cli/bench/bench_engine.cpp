@@ -186,7 +186,7 @@ result<bench_subject> subject_of(const bench_engine_command& what) {
   if (what.model.path.empty())
     return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
                  "model"};
-  auto model = open_model(what.model.path);
+  auto model = open_model(what.model.path, what.model.adapters);
   if (!model) return model.error();
   const auto device = choose_device(what.model.device);
   if (!device) return device.error();

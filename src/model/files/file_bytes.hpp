@@ -44,6 +44,7 @@ struct found_tensor {
   tensor_view view;
   std::uint64_t described_at = 0;
   std::uint32_t file = 0;
+  std::string digest = {};  ///< of the tensor that this one was made from, as tensor_digest(); empty: its own
 };
 
 /// bad_file: "at byte <offset>: <what>".

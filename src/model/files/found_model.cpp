@@ -37,7 +37,7 @@ result<void> read_container(byte_span file, found_model& found) {
     if (read && found.tensors.empty()) return damaged(0, "the file has no tensors");
     return read;
   }
-  auto tensors = *kind == container::pth ? read_pth(file) : read_safetensors(file);
+  auto tensors = *kind == container::pth ? read_pth(file) : read_safetensors(file, &found.metadata);
   if (!tensors) return tensors.error();
   if (tensors->empty()) return damaged(0, "the file has no tensors");
   if (tensors->size() > max_tensors - found.tensors.size())

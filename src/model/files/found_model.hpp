@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "model/files/file_bytes.hpp"
 #include "model/files/mapped_file.hpp"
+#include "model/files/safetensors_header.hpp"
 
 namespace skein::model {
 
@@ -44,6 +45,9 @@ struct found_model {
   // Set by model/forms, or by a reader whose container knows it.
   std::string form;                ///< for people, e.g. "Hugging Face, fla"; empty: the original
   std::vector<std::string> notes;  ///< for people: what was transposed, split, merged or left out
+  file_metadata metadata;          ///< texts in the header of a .safetensors file
+  std::string dtype;               ///< of a file with quantised matrices: the options that made it; empty: none are
+  std::string weight_format;       ///< likewise
   std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
   std::string foreign_vocabulary;  ///< kind of a vocabulary inside the file that is not read, e.g. "'gpt2'"
   std::optional<llama_cpp_facts> llama_cpp;  ///< set: the names are those of llama.cpp

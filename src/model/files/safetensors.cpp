@@ -77,7 +77,7 @@ std::optional<error> cover_fault(const std::vector<safetensors_entry>& entries, 
 
 }  // namespace
 
-result<std::vector<found_tensor>> read_safetensors(byte_span file) {
+result<std::vector<found_tensor>> read_safetensors(byte_span file, file_metadata* metadata) {
   if (file.size() < 8) return damaged(file.size(), "the file ends inside the header length");
   const auto header_bytes = load<std::uint64_t>(file, 0);
   if (header_bytes > max_header_bytes)
@@ -85,7 +85,7 @@ result<std::vector<found_tensor>> read_safetensors(byte_span file) {
   if (header_bytes > file.size() - 8) return damaged(0, "the file ends inside its header");
   const std::uint64_t data_begin = 8 + header_bytes;
 
-  auto entries = parse_safetensors_header(file, 8, data_begin);
+  auto entries = parse_safetensors_header(file, 8, data_begin, metadata);
   if (!entries) return entries.error();
   if (is_quantised_by_mlx(*entries))
     return error{error_kind::unsupported, "the model is quantised by MLX, which is not supported", {}};

@@ -8,8 +8,8 @@ namespace {
 /// Each member function parses one rule of the grammar and returns false after the first fault, which `fault_` keeps.
 class header_parser {
  public:
-  header_parser(byte_span file, std::uint64_t begin, std::uint64_t end)
-      : text_(text_at(file, 0, end)), at_(static_cast<std::size_t>(begin)) {}
+  header_parser(byte_span file, std::uint64_t begin, std::uint64_t end, file_metadata* metadata)
+      : text_(text_at(file, 0, end)), at_(static_cast<std::size_t>(begin)), metadata_(metadata) {}
 
   result<std::vector<safetensors_entry>> run() {
     if (!header()) return fault_;
@@ -36,8 +36,10 @@ class header_parser {
 
   bool metadata() {
     return list('{', '}', [this] {
-      std::string ignored;
-      return string(ignored) && expect(':') && string(ignored);
+      std::string key, value;
+      if (!string(key) || !expect(':') || !string(value)) return false;
+      if (metadata_) metadata_->emplace_back(std::move(key), std::move(value));
+      return true;
     });
   }
 
@@ -187,14 +189,15 @@ class header_parser {
   std::string_view text_;  // the file up to the end of the header
   std::size_t at_;
   std::vector<safetensors_entry> entries_;
+  file_metadata* metadata_;
   error fault_;
 };
 
 }  // namespace
 
 result<std::vector<safetensors_entry>> parse_safetensors_header(byte_span file, std::uint64_t begin,
-                                                                std::uint64_t end) {
-  return header_parser(file, begin, end).run();
+                                                                std::uint64_t end, file_metadata* metadata) {
+  return header_parser(file, begin, end, metadata).run();
 }
 
 }  // namespace skein::model

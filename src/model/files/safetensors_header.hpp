@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -17,10 +18,14 @@ struct safetensors_entry {
   std::uint64_t described_at = 0;    ///< offset of the entry in the file
 };
 
+/// Pairs of the header's `__metadata__`, in its order.
+using file_metadata = std::vector<std::pair<std::string, std::string>>;
+
 /// Parses the JSON header in [begin, end) of the file; the caller has checked that the range is inside. Accepts only
-/// the format's own grammar, which has a fixed depth, so there is no recursion; `__metadata__` is checked and skipped.
+/// the format's own grammar, which has a fixed depth, so there is no recursion. `metadata`, if given, receives `__metadata__`.
 /// Errors: bad_file with the byte offset.
 [[nodiscard]] result<std::vector<safetensors_entry>> parse_safetensors_header(byte_span file, std::uint64_t begin,
-                                                                              std::uint64_t end);
+                                                                              std::uint64_t end,
+                                                                              file_metadata* metadata = nullptr);
 
 }  // namespace skein::model

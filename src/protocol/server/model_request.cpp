@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 
 #include "protocol/requests/lenient_fields.hpp"
@@ -12,10 +13,22 @@ namespace {
 
 constexpr std::size_t model_name_bytes_max = 256;
 
-/// Rejects fields that would change the model in a way that this server does not support, instead of ignoring them.
-void refuse_adapters(const object_reader& body) {
-  for (const std::string_view name : {"adapter_filename", "adapter_mode"})
-    if (const auto text = body.text(name); text && !text->empty()) body.refuse_unsupported(name);
+constexpr double adapter_scale_max = 10'000;
+
+/// Clients of RWKV-Infer send a scaling of 2.0 with every adapter; as there, it counts for LoRA and DoRA only.
+void read_adapter(const object_reader& body, load_model_request& into) {
+  const auto mode = body.text("adapter_mode").value_or("");
+  const auto scale = lenient_number(body, "adapter_scaling", -adapter_scale_max, adapter_scale_max);
+  into.adapter = body.text("adapter_filename").value_or("");
+  constexpr std::string_view scaled[] = {"", "lora", "dora"}, others[] = {"pissa", "bone", "bat", "disha", "miss"};
+  const bool is_scaled = std::ranges::find(scaled, mode) != std::end(scaled);
+  if (!is_scaled && std::ranges::find(others, mode) == std::end(others))
+    body.refuse("adapter_mode", "must be lora, dora, pissa, bone, bat, disha or miss");
+  if (!mode.empty() && into.adapter.empty()) body.refuse("adapter_mode", "needs adapter_filename");
+  if (is_scaled && scale) into.adapter_scale = *scale;
+}
+
+void refuse_templates(const object_reader& body) {
   const auto form = body.text("template").value_or("");
   if (!form.empty() && form != "world") body.refuse("template", "must be world");
 }
@@ -39,7 +52,8 @@ result<load_model_request> parse_load_model_file(std::string_view text, const re
     request.defaults.temperature = lenient_number(body, "default_temperature", 0, 1000);
     request.defaults.top_p = lenient_number(body, "default_top_p", 0, 1);
     if (const auto end = body.text("endtoken")) request.defaults.end_text = without_escapes(*end);
-    refuse_adapters(body);
+    read_adapter(body, request);
+    refuse_templates(body);
     return request;
   });
 }

@@ -1,0 +1,186 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "app/open_model.hpp"
+#include "app/progress_bar.hpp"
+#include "cli/commands.hpp"
+#include "cli/convert/tensor_writer.hpp"
+#include "engine/stages/cpu_engine.hpp"
+#include "kernels/cpu/thread_pool.hpp"
+#include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
+#include "model/nonfinite.hpp"
+#include "model/tensor_lookup.hpp"
+
+namespace skein::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file while it is written: beside the output, so that a rename completes it. Removed if that does not happen.
+class unfinished_file {
+ public:
+  explicit unfinished_file(const fs::path& out) : path_(out.string() + ".partial-" + std::to_string(getpid())) {}
+  unfinished_file(const unfinished_file&) = delete;  // one owner removes it
+  unfinished_file& operator=(const unfinished_file&) = delete;
+  ~unfinished_file() {
+    std::error_code none;
+    if (!path_.empty()) fs::remove(path_, none);
+  }
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  [[nodiscard]] result<void> rename_to(const fs::path& out) {
+    std::error_code failed;
+    fs::rename(path_, out, failed);
+    if (failed) return error{error_kind::io, "cannot write " + out.string() + ": " + failed.message(), {}};
+    path_.clear();
+    return {};
+  }
+
+ private:
+  fs::path path_;
+};
+
+/// Tells matrices, whose format a plan chooses, from vectors.
+struct tensor_kinds {
+  struct vector {
+    static constexpr bool is_matrix = false;
+  };
+  struct table {
+    static constexpr bool is_matrix = true;
+  };
+  using matrix = table;
+  using stack = table;
+};
+
+using format_list = std::map<std::string, kernels::weight_format, std::less<>>;
+
+/// The format of each matrix by its name.
+template <template <typename> typename Layer>
+format_list formats_of(const kernels::weights_of<kernels::checkpoint_views, Layer>& weights,
+                       const kernels::weight_plan& plan) {
+  format_list formats;
+  const kernels::outer_weights_of<tensor_kinds> outer;
+  const Layer<tensor_kinds> kinds;
+  std::uint32_t layer = 0;
+  bool outside = true;
+  const auto add = [&](const kernels::tensor_spec& spec, const tensor_view& view, const auto& kind) {
+    if (!view.data || !kind.is_matrix) return;
+    formats.emplace(outside ? std::string(spec.name) : model::block_name(layer, spec.name), plan.of(spec, layer));
+  };
+  kernels::outer_weights_of<kernels::checkpoint_views>::for_each_tensor(add, weights, outer);
+  outside = false;
+  for (; layer < weights.layers.size(); ++layer)
+    Layer<kernels::checkpoint_views>::for_each_tensor(add, weights.layers[layer], kinds);
+  return formats;
+}
+
+struct wished_formats {
+  format_list formats;  ///< empty: all tensors stay as they are
+  std::string dtype;    ///< of a plan with quantised formats; else empty
+  skein::dtype base = skein::dtype::f32;
+};
+
+result<wished_formats> formats_for(const convert_command& what, const opened_model& model) {
+  const auto weights = model::bind(model.file, model.info);
+  if (!weights) return weights.error();
+  if (!model.file.dtype().empty())
+    return error{error_kind::unsupported,
+                 model.file.path().string() + ": is quantised already; convert the model from which it was made",
+                 {}};
+  if (what.dtype == "auto" && what.weight_format.empty()) return wished_formats{};
+  const dtype stored = engine::stored_type(model.info);
+  const std::string name = what.dtype == "auto" ? std::string(to_string(stored)) : what.dtype;
+  const auto plan = kernels::weight_plan::parse(name, what.weight_format, stored);
+  if (!plan) return plan.error();
+  return wished_formats{std::visit([&](const auto& of) { return formats_of(of, *plan); }, *weights),
+                        plan->quantised() ? name : "", plan->base()};
+}
+
+std::vector<conversion> conversions_of(const model::checkpoint& file, const format_list& formats) {
+  std::vector<conversion> all;
+  for (const auto& tensor : file.tensors()) {
+    conversion& each = all.emplace_back(conversion{&tensor});
+    const auto wished = formats.find(tensor.name);
+    if (wished != formats.end() && wished->second != kernels::format_of(tensor.view.type)) each.to = wished->second;
+  }
+  return all;
+}
+
+/// What a reader needs to join what was changed (model/forms/converted_tensors.hpp); empty: nothing was.
+safetensors_writer::metadata metadata_of(const convert_command& what, const wished_formats& wished,
+                                         std::span<const conversion> all) {
+  std::vector<const conversion*> changed;
+  for (const auto& each : all)
+    if (each.to || !each.from->digest.empty()) changed.push_back(&each);
+  if (changed.empty()) return {};
+  std::vector<std::string> digests(changed.size());
+  kernels::cpu::thread_pool(0).run(changed.size(), [&](std::size_t i, std::uint32_t) {
+    const auto& from = *changed[i]->from;
+    digests[i] = from.digest.empty() ? model::tensor_digest(from.view) : from.digest;
+  });
+  safetensors_writer::metadata texts{{"skein.version", "1"}};
+  if (!wished.dtype.empty()) {
+    texts.emplace_back("skein.dtype", wished.dtype);
+    texts.emplace_back("skein.weight_format", what.weight_format);
+  }
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    std::string sizes;
+    for (const auto extent : changed[i]->from->view.shape) sizes += (sizes.empty() ? "" : "x") + std::to_string(extent);
+    const auto to =
+        changed[i]->to.value_or(kernels::format_of(changed[i]->from->view.type).value_or(kernels::weight_format{}));
+    const kernels::weight_format plain{to.element, to.quantised() ? kernels::default_group : std::uint16_t{0}};
+    texts.emplace_back(changed[i]->from->name, kernels::to_string(plain) + ' ' + std::to_string(to.group) + ' ' +
+                                                   std::string(to_string(wished.base)) + ' ' + sizes + ' ' +
+                                                   digests[i]);
+  }
+  return texts;
+}
+
+result<void> judge_output(const convert_command& what) {
+  std::error_code none;
+  const auto status = fs::symlink_status(what.out, none);
+  if (status.type() == fs::file_type::not_found) return {};
+  if (fs::is_directory(fs::status(what.out, none)))
+    return error{error_kind::invalid_argument, what.out.string() + ": is a folder; give a file name", {}};
+  if (what.force) return {};
+  return error{error_kind::conflict, what.out.string() + ": exists; --force replaces it", {}};
+}
+
+}  // namespace
+
+result<void> convert(const convert_command& what) {
+  if (auto free = judge_output(what); !free) return free.error();
+  const auto model = open_model(what.path, what.adapters);
+  if (!model) return model.error();
+  const auto wished = formats_for(what, *model);
+  if (!wished) return wished.error();
+  if (!what.allow_nonfinite)
+    if (const auto found = model::identify(model->file, "").nonfinite; !found.empty())
+      return model::nonfinite_tensor(model->file, found);
+
+  const auto all = conversions_of(model->file, wished->formats);
+  unfinished_file unfinished(what.out);
+  auto writer = safetensors_writer::create(unfinished.path(), entries_of(all), metadata_of(what, *wished, all));
+  if (!writer) return writer.error();
+  {
+    progress_bar bar("converting");
+    write_tensors(all, *writer, [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); });
+  }
+  if (auto written = writer->finish(); !written) return written.error();
+  const auto made = open_model(unfinished.path());  // shows that it can be read
+  if (!made) return made.error();
+  if (auto renamed = unfinished.rename_to(what.out); !renamed) return renamed.error();
+  std::printf("%s: %zu tensors, %llu bytes\n", what.out.c_str(), all.size(),
+              static_cast<unsigned long long>(made->file.file_bytes()));
+  return {};
+}
+
+}  // namespace skein::cli

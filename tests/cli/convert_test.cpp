@@ -1,0 +1,209 @@
+// Shows that `skein convert` keeps each bit of every model of the oracle folder, in whatever form it was stored, and
+// the model's identity; that rounded files give the logits of the original rounded while loading; and that an output
+// file appears complete or not at all.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "model/model_info.hpp"
+#include "tests/cli/run_skein.hpp"
+#include "tests/model/checkpoint_builders.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using test::run_skein;
+
+namespace {
+
+const auto needs_oracle = boost::unit_test::precondition(test::have_oracle);
+
+constexpr const char* models[] = {"tiny-4v0.safetensors", "tiny-4v0-bf16.pth", "tiny-5v2.safetensors",
+                                  "tiny-5v2-fp16.pth",    "tiny-6v0-fp16.pth", "tiny-7v0.pth",
+                                  "tiny-7v0.safetensors", "tiny-7v0-bf16.pth", "quirk-views.pth",
+                                  "quirk-mixed.pth",      "quirk-torch2.pth",  "quirk-metadata.pth"};
+
+std::string oracle_model(const std::string& name) { return test::oracle() / "models" / name; }
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void succeed(const std::vector<std::string>& arguments) {
+  const auto ended = run_skein(arguments);
+  BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, arguments.front() << ": " << ended.err);
+}
+
+void check_refused(const std::vector<std::string>& arguments, const std::string& reason) {
+  const auto ended = run_skein(arguments);
+  BOOST_TEST(ended.exit_code != 0);
+  BOOST_TEST(ended.err.find(reason) != std::string::npos, ended.err);
+}
+
+struct convert_folder {
+  test::temporary_folder folder;
+
+  std::string path(const std::string& name) const { return folder.path() / name; }
+  std::string out() const { return path("out.safetensors"); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& each : std::filesystem::directory_iterator(folder.path())) names.push_back(each.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+  void convert(const std::string& from, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"convert", from, out()});
+    succeed(more);
+  }
+  std::string logits(const std::string& model, std::vector<std::string> more = {}) const {
+    std::ofstream(path("ids")) << "84,104,101,32,99,97,116,10";
+    more.insert(more.begin(),
+                {"logits", "--model", model, "--tokens-file", path("ids"), "--out", path("logits"), "--device", "cpu"});
+    succeed(more);
+    return content(path("logits"));
+  }
+};
+
+model::checkpoint opened(const std::string& path) {
+  auto file = model::checkpoint::open(path);
+  BOOST_REQUIRE_MESSAGE(file, path << ": " << (file ? "" : file.error().message));
+  return std::move(*file);
+}
+
+std::string identity_of(const std::string& path) { return model::identity(opened(path), "a vocabulary"); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_model_keeps_its_bits_and_its_identity, *needs_oracle) {
+  for (const std::string name : models) {
+    const convert_folder in;
+    in.convert(oracle_model(name));
+    const auto before = opened(oracle_model(name)), after = opened(in.out());
+    BOOST_TEST(after.format() == "safetensors");
+    BOOST_TEST(before.tensors().size() == after.tensors().size(), name);
+    for (const auto& tensor : before.tensors()) {
+      const auto* same = after.find(tensor.name);
+      BOOST_REQUIRE_MESSAGE(same, name << ": " << tensor.name);
+      BOOST_TEST((same->shape == tensor.view.shape && same->type == tensor.view.type), tensor.name);
+    }
+    BOOST_TEST(identity_of(in.out()) == identity_of(oracle_model(name)), name);
+    BOOST_TEST((in.files() == std::vector<std::string>{"out.safetensors"}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rounded_model_answers_like_the_original_rounded_while_loading, *needs_oracle) {
+  for (const std::string name : {"tiny-4v0.safetensors", "tiny-5v2.safetensors", "tiny-6v0-fp16.pth", "tiny-7v0.pth"})
+    for (const std::string type : {"fp32", "bf16", "fp16"}) {
+      const convert_folder in;
+      in.convert(oracle_model(name), {"--dtype", type});
+      BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model(name), {"--dtype", type})), name << " as " << type);
+    }
+  const convert_folder in;
+  in.convert(oracle_model("tiny-7v0.pth"), {"--weight-format", "ffn.*=bf16"});
+  BOOST_TEST((opened(in.out()).find("blocks.3.ffn.key.weight")->type == dtype::bf16));
+  BOOST_TEST((opened(in.out()).find("blocks.3.att.key.weight")->type == dtype::f32));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_no_version_knows_are_kept) {
+  const convert_folder in;
+  auto plan = test::filled(test::rwkv7_plan(test::small_dims(), dtype::f32));
+  for (const dtype type : {dtype::f64, dtype::i8, dtype::u8, dtype::i32, dtype::i64})
+    plan.push_back({"other \"" + std::string(to_string(type)) + "\"\\", type, {2, 3}, {}});
+  plan.push_back({"scalar", dtype::f32, {}, {}});
+  plan = test::filled(std::move(plan));
+  test::write_file(in.path("in.pth"), test::pth_of(plan));
+  in.convert(in.path("in.pth"));
+  BOOST_TEST(opened(in.out()).tensors().size() == plan.size());
+  BOOST_TEST(identity_of(in.out()) == identity_of(in.path("in.pth")));
+}
+
+BOOST_AUTO_TEST_CASE(an_existing_file_is_replaced_only_on_request, *needs_oracle) {
+  const convert_folder in;
+  std::ofstream(in.out()) << "mine";
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out()}, "out.safetensors: exists; --force replaces it");
+  BOOST_TEST(content(in.out()) == "mine");
+  in.convert(oracle_model("tiny-7v0.pth"), {"--force"});
+  BOOST_TEST(identity_of(in.out()) == identity_of(oracle_model("tiny-7v0.pth")));
+  in.convert(in.out(), {"--force", "--dtype", "bf16"});  // onto itself
+  BOOST_TEST((opened(in.out()).find("head.weight")->type == dtype::bf16));
+  check_refused({"convert", in.out(), in.folder.path(), "--force"}, "is a folder");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {
+  const convert_folder in;
+  const std::string broken = in.path("broken.safetensors");
+  std::filesystem::copy_file(oracle_model("tiny-7v0.safetensors"), broken);
+  std::fstream(broken, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-4, std::ios::end)
+      .write("\0\0\xc0\x7f", 4);
+  check_refused({"convert", broken, in.out()}, "has NaN or infinity");
+  check_refused({"convert", in.path("absent.pth"), in.out()}, "absent.pth");
+  check_refused({"convert", oracle_model("state-tiny-7v0.pth"), in.out()}, "state-tiny-7v0.pth: tensor");
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.path("none/out")}, "cannot write");
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out(), "--dtype", "int5"}, "dtype: int5 is not supported");
+  BOOST_TEST((in.files() == std::vector<std::string>{"broken.safetensors"}));
+  in.convert(broken, {"--allow-nonfinite"});
+  BOOST_TEST(identity_of(in.out()) == identity_of(broken));
+}
+
+BOOST_AUTO_TEST_CASE(a_quantised_file_answers_as_if_it_were_quantised_while_loading, *needs_oracle) {
+  for (const std::string name :
+       {"tiny-4v0.safetensors", "tiny-5v2-fp16.pth", "tiny-6v0-fp16.pth", "tiny-7v0.pth", "tiny-7v0-bf16.pth"})
+    for (const std::string type : {"int8", "int4", "nf4", "int4-32", "nf4-128"}) {
+      const convert_folder in;
+      in.convert(oracle_model(name), {"--dtype", type});
+      BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model(name), {"--dtype", type})), name << " as " << type);
+      BOOST_TEST(identity_of(in.out()) == identity_of(oracle_model(name)), name << " as " << type);
+      BOOST_TEST(std::filesystem::file_size(in.out()) < std::filesystem::file_size(oracle_model(name)));
+    }
+  const convert_folder in;
+  const std::vector<std::string> formats{"--dtype", "nf4", "--weight-format", "ffn.*@0-3=int8,att.key=bf16"};
+  in.convert(oracle_model("tiny-7v0.pth"), formats);
+  BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model("tiny-7v0.pth"), formats)));
+}
+
+BOOST_AUTO_TEST_CASE(a_changed_file_keeps_the_identity_of_the_original, *needs_oracle) {
+  const convert_folder in;
+  const std::string original = identity_of(oracle_model("tiny-7v0.pth"));
+  in.convert(oracle_model("tiny-7v0.pth"), {"--dtype", "fp16"});
+  BOOST_TEST(identity_of(in.out()) == original);
+  const std::string again = in.path("again.safetensors");
+  succeed({"convert", in.out(), again});
+  BOOST_TEST(identity_of(again) == original);
+  succeed({"convert", in.out(), again, "--dtype", "int4", "--force"});
+  BOOST_TEST(identity_of(again) == original);
+  check_refused({"convert", again, in.path("more.safetensors")}, "is quantised already");
+}
+
+BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
+  const convert_folder in;
+  in.convert(oracle_model("tiny-7v0.pth"), {"--dtype", "int4-32"});
+  std::ofstream(in.path("ids")) << "84,104";
+  const auto logits = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"logits", "--model", in.out(), "--tokens-file", in.path("ids"), "--out", in.path("x")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  check_refused(logits({"--dtype", "bf16"}), "is quantised already (int4-32); accepted: auto");
+  check_refused(logits({"--weight-format", "head=bf16"}), "is quantised already (int4-32); accepted: auto");
+  succeed(logits({"--dtype", "int4-32"}));
+  const auto shown = run_skein({"inspect", in.out()});
+  BOOST_TEST(shown.out.find("int4-32 (") != std::string::npos, shown.out);
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_is_merged_before_the_conversion, *needs_oracle) {
+  const convert_folder in;
+  const auto lora = test::filled(
+      {{"blocks.2.att.key.lora_A", dtype::bf16, {2, 64}, {}}, {"blocks.2.att.key.lora_B", dtype::bf16, {64, 2}, {}}});
+  test::write_file(in.path("lora.pth"), test::pth_of(lora));
+  const std::string adapter = in.path("lora.pth") + ":0.5", model = oracle_model("tiny-7v0-bf16.pth");
+  in.convert(model, {"--adapter", adapter});
+  BOOST_TEST((in.logits(in.out()) == in.logits(model, {"--adapter", adapter})));
+  BOOST_TEST((in.logits(in.out()) != in.logits(model)));
+  BOOST_TEST(identity_of(in.out()) != identity_of(model));
+  in.convert(model, {"--adapter", adapter, "--dtype", "int8", "--force"});
+  BOOST_TEST((in.logits(in.out()) == in.logits(model, {"--adapter", adapter, "--dtype", "int8"})));
+  std::vector<std::string> again{"inspect", in.out(), "--adapter", adapter};
+  check_refused(again, "changes a quantised tensor");
+}
