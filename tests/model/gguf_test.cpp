@@ -49,7 +49,7 @@ std::vector<values_of_tensor> values_of_oracle(const std::string& name) {
   const auto file = model::checkpoint::open(oracle() / "models" / name);
   BOOST_REQUIRE(file);
   std::vector<values_of_tensor> out;
-  for (const auto& [tensor, view] : file->tensors()) out.push_back({tensor, view.shape, floats(view)});
+  for (const auto& tensor : file->tensors()) out.push_back({tensor.name, tensor.view.shape, floats(tensor.view)});
   return out;
 }
 

@@ -120,7 +120,7 @@ std::vector<values_of_tensor> of_oracle(const std::string& name) {
   const auto file = model::checkpoint::open(oracle() / "models" / name);
   BOOST_REQUIRE(file);
   std::vector<values_of_tensor> out;
-  for (const auto& [tensor_name, view] : file->tensors()) out.push_back({tensor_name, view.shape, numbers(view)});
+  for (const auto& tensor : file->tensors()) out.push_back({tensor.name, tensor.view.shape, numbers(tensor.view)});
   return out;
 }
 

@@ -124,15 +124,17 @@ __device__ void multiply_few_rows(const placed_gemms& all, const work_item& work
   for (unsigned c = 0; c + 1 < t::chunks; ++c) inputs.request(c);
   const std::byte* chunk = nullptr;
   const auto use = [&](std::uint32_t at, fetched_block<t::code>& block) {
-    fragment_b b[2][2][t::tiles_n];
 #pragma unroll
-    for (unsigned i = 0; i < 2; ++i) load_inputs<t>(chunk, lane, at % t::chunk_blocks * 8 + i * 4, b[i]);
+    for (unsigned i = 0; i < 2; ++i) {
+      fragment_b b[2][t::tiles_n];
+      load_inputs<t>(chunk, lane, at % t::chunk_blocks * 8 + i * 4, b);
 #pragma unroll
-    for (unsigned k = 0; k < 4; ++k) {
-      fragment_a a;
-      decode<Element>(block.codes[k], block.scales[k / 2], a);
+      for (unsigned k = 0; k < 2; ++k) {
+        fragment_a a;
+        decode<Element>(block.codes[2 * i + k], block.scales[i], a);
 #pragma unroll
-      for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k / 2][k % 2][j]);
+        for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k][j]);
+      }
     }
   };
   constexpr unsigned between_chunks = t::chunk_blocks < ahead ? t::chunk_blocks : ahead;
