@@ -113,7 +113,8 @@ describe('two real models', { skip: noOracle }, () => {
       [await file('tiny', { model_strategy: 'what' }), 400, /available: fp32, fp16, bf16/],
       [await file('tiny', { model_strategy: 'cuda:7 fp16' }), 400, /cuda:7 is not available/],
       [await file('tiny', { template: 'chatml' }), 400, /template/],
-      [await file('tiny', { adapter_filename: 'a.pth' }), 400, /adapter_filename/],
+      [await file('tiny', { adapter_filename: 'a.pth' }), 404, /no such adapter: 'a\.pth'/],
+      [await file('tiny', { adapter_filename: '/etc/passwd' }), 403, /folder model.root/],
       [await file(''), 400, /model_filename/],
     ];
     for (const [answer, status, words] of rows) {
