@@ -258,6 +258,7 @@ function expectFailures(cases) {
 }
 test('starts that cannot work say why and leave with the code for it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-'));
+  const empty = mkdtempSync(join(tmpdir(), 'skein-'));
   writeFileSync(join(folder, 'broken.pth'), 'PK\x03\x04 and nothing else');
   expectFailures([
     [['serve', '--no-such-flag'], 64, /no-such-flag/],
@@ -265,7 +266,8 @@ test('starts that cannot work say why and leave with the code for it', () => {
     [['serve', '--device', 'fake', '--port', '70000'], 64, /port/],
     [['serve', '--model', join(folder, 'none.pth')], 66, /none\.pth/],
     [['serve', '--model', join(folder, 'broken.pth')], 65, /broken\.pth/],
-    [['serve', '--model', folder], 65, /not a regular file/],
+    [['serve', '--model', folder], 65, /broken\.pth: at byte/],  // the one model in it
+    [['serve', '--model', empty], 66, /the folder has no model file/],
     [['serve', '--device', 'fake', '--vocab', join(folder, 'broken.pth')], 65, /broken\.pth line 1/],
     [['serve', '--device', 'fake', '--vocab', join(folder, 'none.txt')], 66, /none\.txt/],
     [['serve', '--device', 'cuda:0', '--model', join(folder, 'broken.pth')], [65, 69], /./],
