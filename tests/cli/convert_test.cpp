@@ -190,6 +190,13 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
   succeed(logits({"--dtype", "int4-32"}));
   const auto shown = run_skein({"inspect", in.out()});
   BOOST_TEST(shown.out.find("int4-32 (") != std::string::npos, shown.out);
+
+  std::string other = content(in.out());  // states another format than its tensors have
+  const std::size_t stated = other.find("\"skein.dtype\":\"int4-32\"");
+  BOOST_REQUIRE(stated != std::string::npos);
+  other.replace(stated, 23, "\"skein.dtype\":\"int4-64\"");
+  std::ofstream(in.out(), std::ios::binary) << other;
+  check_refused(logits({}), "are quantised as int8-32, but the file says int8");
 }
 
 BOOST_AUTO_TEST_CASE(an_adapter_is_merged_before_the_conversion, *needs_oracle) {
