@@ -26,7 +26,7 @@ const random_rwkv7& small_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_fake(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_fake(std::uint32_t slots) {
   engine::fake_engine_options options;
   options.model.vocab = vocab;
   options.model.first_text_token = 1 + ' ';
@@ -36,7 +36,7 @@ std::unique_ptr<engine::engine> make_fake(std::uint32_t slots) {
   return engine::make_fake_engine(options);
 }
 
-std::unique_ptr<engine::engine> make_cpu(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_cpu(std::uint32_t slots) {
   const kernels::stage_limits limits{.slots = slots, .max_rows = tick_tokens, .max_logit_rows = slots, .threads = 1};
   auto stages = kernels::make_cpu_stages(small_model().weights(), dtype::f32, limits);
   BOOST_REQUIRE(stages.has_value());
@@ -51,7 +51,7 @@ std::unique_ptr<engine::engine> make_cpu(std::uint32_t slots) {
 }
 
 #if defined(SKEIN_GPU_EMULATOR)
-std::unique_ptr<engine::engine> make_gpu(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_gpu(std::uint32_t slots) {
   kernels::gpu::gpu_options options;
   options.matrix_type = kernels::gpu::element::f32;
   options.limits.slots = options.limits.max_tick_rows = slots;

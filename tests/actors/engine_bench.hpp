@@ -22,7 +22,7 @@ struct byte_engine {
   [[nodiscard]] static std::shared_ptr<const tokenizer::vocabulary> words();
 
   const char* name;
-  std::function<std::unique_ptr<engine::engine>(std::uint32_t slots)> make;
+  std::function<std::unique_ptr<skein::engine::engine>(std::uint32_t slots)> make;
 };
 /// The fake engine, the CPU's and, where it is built, the emulated GPU's. All with room for sampling::row_limits.
 [[nodiscard]] const std::vector<byte_engine>& byte_engines();
@@ -197,7 +197,7 @@ class engine_bench : public generation_bench {
 
   /// A model in memory, with its device.
   struct device_line {
-    explicit device_line(std::unique_ptr<engine::engine> with)
+    explicit device_line(std::unique_ptr<skein::engine::engine> with)
         : work(std::move(with)), schedule(options(work->info())), model(std::make_shared<request::loaded_model>()) {
       counters.slots = work->info().slots;
       model->devices.add(inbox, &counters);
@@ -213,7 +213,7 @@ class engine_bench : public generation_bench {
     device_id id = 0;
     device::mailbox inbox{100, 100};
     device::device_counters counters;
-    std::unique_ptr<engine::engine> work;
+    std::unique_ptr<skein::engine::engine> work;
     device::scheduler schedule;
     std::shared_ptr<request::loaded_model> model;
   };

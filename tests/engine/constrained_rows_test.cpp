@@ -65,8 +65,8 @@ bool climbs(const std::vector<token_id>& tokens, std::size_t from = 0) {
   return true;
 }
 
-bool takes_rules(const engine::engine& e) { return e.info().constrains; }
-bool mixes_with_rules(const engine::engine& e) { return takes_rules(e) && !e.info().rules_wait; }
+bool takes_rules(const skein::engine::engine& e) { return e.info().constrains; }
+bool mixes_with_rules(const skein::engine::engine& e) { return takes_rules(e) && !e.info().rules_wait; }
 
 }  // namespace
 
@@ -135,7 +135,7 @@ BOOST_DATA_TEST_CASE(the_position_in_the_text_moves_with_the_sequence, data::mak
   e->start(2, params);
   e->copy_state(1, 2);
   e->clear(1);
-  engine::row_result last;
+  skein::engine::row_result last;
   while (last.stopped == stop_cause::none) tokens.push_back((last = decode(*e, 2)).token);
   BOOST_TEST(tokens == expected.tokens, boost::test_tools::per_element());
   BOOST_TEST((last.stopped == stop_cause::stop_id));

@@ -75,7 +75,7 @@ cpu_engine_options small_engine() {
   return options;
 }
 
-std::unique_ptr<engine::engine> engine_of(const std::string& name) {
+std::unique_ptr<skein::engine::engine> engine_of(const std::string& name) {
   const opened_model opened = open_model(name);
   auto made = make_cpu_engine(opened.file, opened.info, small_engine());
   BOOST_REQUIRE(made.has_value());

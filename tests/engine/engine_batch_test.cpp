@@ -53,7 +53,7 @@ sequence random_sequence(generator& random, std::uint32_t vocab) {
 /// Drives a crowd of sequences over an engine with fewer slots, one tick behind, by throwing dice.
 class crowd {
  public:
-  crowd(engine::engine& e, std::vector<sequence>& sequences, generator& random)
+  crowd(skein::engine::engine& e, std::vector<sequence>& sequences, generator& random)
       : engine_(e), sequences_(sequences), random_(random) {}
 
   void run() {
@@ -135,7 +135,7 @@ class crowd {
     in_flight_.pop_front();
   }
 
-  engine::engine& engine_;
+  skein::engine::engine& engine_;
   std::vector<sequence>& sequences_;
   generator& random_;
   std::deque<std::vector<sequence*>> in_flight_;

@@ -22,9 +22,9 @@ constexpr std::uint32_t few_logit_rows = 3;  // so that most ticks need several 
 #define SKEIN_ENGINES_ON_THE_HOST
 #endif
 
-std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
-                                            const kernels::model_dims& dims, const engine_sizes& sizes,
-                                            const kernels::stage_limits& limits) {
+std::unique_ptr<skein::engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
+                                                   const kernels::model_dims& dims, const engine_sizes& sizes,
+                                                   const kernels::stage_limits& limits) {
   return engine::make_stage_engine(std::move(stages), {.device = device,
                                                        .model_identity = "random",
                                                        .weight_type = "fp32",
@@ -36,7 +36,7 @@ std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<
 }
 
 #if defined(SKEIN_ENGINES_ON_THE_HOST)
-std::unique_ptr<engine::engine> make_toy(const engine_sizes& sizes) {
+std::unique_ptr<skein::engine::engine> make_toy(const engine_sizes& sizes) {
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 2};
   toy_stages::options how;
@@ -67,7 +67,7 @@ const random_rwkv7& small_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_model(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
+std::unique_ptr<skein::engine::engine> make_model(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
   const kernels::rwkv7_weights& weights = small_model().weights();
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 2};
@@ -77,7 +77,7 @@ std::unique_ptr<engine::engine> make_model(const engine_sizes& sizes, std::optio
   return over_stages("cpu", std::move(*stages), weights.dims, sizes, limits);
 }
 
-std::unique_ptr<engine::engine> make_fake(const engine_sizes& sizes) {
+std::unique_ptr<skein::engine::engine> make_fake(const engine_sizes& sizes) {
   engine::fake_engine_options options;
   options.slots = sizes.slots;
   options.max_tick_tokens = sizes.max_tick_tokens;
@@ -102,8 +102,9 @@ const random_rwkv7& small_gpu_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, kernels::gpu::element type,
-                                                  kernels::gpu::element state_type = kernels::gpu::element::f32) {
+std::unique_ptr<skein::engine::engine> make_emulated_gpu(
+    const engine_sizes& sizes, kernels::gpu::element type,
+    kernels::gpu::element state_type = kernels::gpu::element::f32) {
   const kernels::rwkv7_weights& weights = small_gpu_model().weights();
   kernels::gpu::gpu_options options;
   options.matrix_type = type, options.state_type = state_type;
@@ -150,15 +151,15 @@ const std::vector<engine_under_test>& engines_under_test() {
 }
 
 #if defined(SKEIN_GPU_EMULATOR)
-std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes) {
+std::unique_ptr<skein::engine::engine> make_gpu_fp32(const engine_sizes& sizes) {
   return make_emulated_gpu(sizes, kernels::gpu::element::f32);
 }
 
-std::unique_ptr<engine::engine> make_gpu_fp16(const engine_sizes& sizes, kernels::gpu::element state_type) {
+std::unique_ptr<skein::engine::engine> make_gpu_fp16(const engine_sizes& sizes, kernels::gpu::element state_type) {
   return make_emulated_gpu(sizes, kernels::gpu::element::f16, state_type);
 }
 
-std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes) {
+std::unique_ptr<skein::engine::engine> make_reference_of_gpu(const engine_sizes& sizes) {
   const kernels::rwkv7_weights& weights = small_gpu_model().weights();
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 1};
@@ -186,7 +187,7 @@ engine::row& add_decode(engine::tick_plan& plan, slot_id slot) {
   return r;
 }
 
-std::vector<engine::row_result> run_tick(engine::engine& e, const engine::tick_plan& plan) {
+std::vector<engine::row_result> run_tick(skein::engine::engine& e, const engine::tick_plan& plan) {
   const auto tick = e.submit(plan);
   BOOST_REQUIRE(tick.has_value());
   const auto done = e.collect();
@@ -196,13 +197,13 @@ std::vector<engine::row_result> run_tick(engine::engine& e, const engine::tick_p
   return (*done)->rows;
 }
 
-engine::row_result prefill(engine::engine& e, slot_id slot, std::span<const token_id> tokens, bool sample) {
+engine::row_result prefill(skein::engine::engine& e, slot_id slot, std::span<const token_id> tokens, bool sample) {
   engine::tick_plan plan;
   add_prefill(plan, slot, tokens, sample);
   return run_tick(e, plan).front();
 }
 
-engine::row_result decode(engine::engine& e, slot_id slot) {
+engine::row_result decode(skein::engine::engine& e, slot_id slot) {
   engine::tick_plan plan;
   add_decode(plan, slot);
   return run_tick(e, plan).front();
@@ -213,7 +214,7 @@ std::ostream& operator<<(std::ostream& out, const generated_text& text) {
   return out << "(" << text.logprobs.size() << " logprobs, stop cause " << static_cast<int>(text.stopped) << ")";
 }
 
-generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const token_id> prompt,
+generated_text generate_alone(skein::engine::engine& e, slot_id slot, std::span<const token_id> prompt,
                               const sampling::sampling_params& params, std::size_t chunk) {
   e.start(slot, params);
   engine::row_result last;
@@ -233,9 +234,9 @@ generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const t
   return text;
 }
 
-std::vector<float> state_of(engine::engine& e, slot_id slot) { return floats_of(value_of(e, slot)); }
+std::vector<float> state_of(skein::engine::engine& e, slot_id slot) { return floats_of(value_of(e, slot)); }
 
-model::state_value value_of(engine::engine& e, slot_id slot) {
+model::state_value value_of(skein::engine::engine& e, slot_id slot) {
   model::state_value state;
   e.read_state(slot, state);
   BOOST_REQUIRE(e.finish().has_value());

@@ -22,7 +22,7 @@ struct engine_sizes {
 /// One line of the table of engines that the contract is tried on. All engines of one line are the same model.
 struct engine_under_test {
   std::string name;
-  std::function<std::unique_ptr<engine::engine>(const engine_sizes&)> make;
+  std::function<std::unique_ptr<skein::engine::engine>(const engine_sizes&)> make;
   bool emulated = false;  ///< kernels of the GPU, run by the emulator: slow, and taking memory as it goes
 };
 std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
@@ -31,11 +31,11 @@ std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 
 #if defined(SKEIN_GPU_EMULATOR)
 /// The emulated GPU's engine in fp32, and the reference of the same model.
-[[nodiscard]] std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes);
+[[nodiscard]] std::unique_ptr<skein::engine::engine> make_gpu_fp32(const engine_sizes& sizes);
 /// In fp16, with states of this type.
-[[nodiscard]] std::unique_ptr<engine::engine> make_gpu_fp16(const engine_sizes& sizes,
-                                                            kernels::gpu::element state_type);
-[[nodiscard]] std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes);
+[[nodiscard]] std::unique_ptr<skein::engine::engine> make_gpu_fp16(const engine_sizes& sizes,
+                                                                   kernels::gpu::element state_type);
+[[nodiscard]] std::unique_ptr<skein::engine::engine> make_reference_of_gpu(const engine_sizes& sizes);
 #endif
 
 /// Adds a row that feeds tokens.
@@ -43,11 +43,11 @@ engine::row& add_prefill(engine::tick_plan& plan, slot_id slot, std::span<const 
 engine::row& add_decode(engine::tick_plan& plan, slot_id slot);
 
 /// Submits one tick, collects it and returns a copy of its rows.
-[[nodiscard]] std::vector<engine::row_result> run_tick(engine::engine& e, const engine::tick_plan& plan);
+[[nodiscard]] std::vector<engine::row_result> run_tick(skein::engine::engine& e, const engine::tick_plan& plan);
 /// The same for the one row of a tick.
-[[nodiscard]] engine::row_result prefill(engine::engine& e, slot_id slot, std::span<const token_id> tokens,
+[[nodiscard]] engine::row_result prefill(skein::engine::engine& e, slot_id slot, std::span<const token_id> tokens,
                                          bool sample);
-[[nodiscard]] engine::row_result decode(engine::engine& e, slot_id slot);
+[[nodiscard]] engine::row_result decode(skein::engine::engine& e, slot_id slot);
 
 struct generated_text {
   std::vector<token_id> tokens;
@@ -59,12 +59,12 @@ std::ostream& operator<<(std::ostream& out, const generated_text& text);
 
 /// What a sequence gets when it is alone in `slot`: prefill in chunks of `chunk` tokens, then decode, one tick at a
 /// time, until the slot stops.
-[[nodiscard]] generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const token_id> prompt,
+[[nodiscard]] generated_text generate_alone(skein::engine::engine& e, slot_id slot, std::span<const token_id> prompt,
                                             const sampling::sampling_params& params, std::size_t chunk);
 
-[[nodiscard]] model::state_value value_of(engine::engine& e, slot_id slot);
+[[nodiscard]] model::state_value value_of(skein::engine::engine& e, slot_id slot);
 /// As fp32.
-[[nodiscard]] std::vector<float> state_of(engine::engine& e, slot_id slot);
+[[nodiscard]] std::vector<float> state_of(skein::engine::engine& e, slot_id slot);
 
 /// Greedy, with a budget.
 [[nodiscard]] sampling::sampling_params greedy(std::uint32_t max_tokens);

@@ -18,7 +18,7 @@ using namespace skein::test;
 const std::vector<token_id> prompt = {72, 101, 108, 108, 111};
 
 /// Left to be collected.
-void submit_two_ticks(engine::engine& e) {
+void submit_two_ticks(skein::engine::engine& e) {
   e.start(0, greedy(50));
   tick_plan plan;
   add_prefill(plan, 0, prompt, true);

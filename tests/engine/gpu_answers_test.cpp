@@ -46,7 +46,7 @@ struct wish {
 /// The device actor's loop without its thread.
 class desk {
  public:
-  desk(std::unique_ptr<engine::engine> on, scheduler_options options)
+  desk(std::unique_ptr<skein::engine::engine> on, scheduler_options options)
       : engine_(std::move(on)), schedule_(with_sizes(std::move(options), engine_->info())) {}
   ~desk() {  // commands that are queued still use the scheduler's buffers
     while (engine_->ticks_in_flight() > 0) (void)engine_->collect();
@@ -140,7 +140,7 @@ class desk {
   }
   void read(row_finished& e) { answers.at(e.id).at(e.row).end = e.cause; }
 
-  std::unique_ptr<engine::engine> engine_;
+  std::unique_ptr<skein::engine::engine> engine_;
   scheduler schedule_;
   steady_time now_{};
   request_id last_ = 0;
@@ -190,7 +190,7 @@ std::vector<wish> random_wishes(dice& random, std::size_t count) {
   return wishes;
 }
 
-std::unique_ptr<engine::engine> make_engine(element state_type, const engine_sizes& sizes) {
+std::unique_ptr<skein::engine::engine> make_engine(element state_type, const engine_sizes& sizes) {
   return make_gpu_fp16(sizes, state_type);
 }
 desk lonely(element state_type) {

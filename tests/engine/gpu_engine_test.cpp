@@ -18,7 +18,9 @@ using namespace skein::test;
 
 const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
 
-std::unique_ptr<engine::engine> make_gpu(const engine_sizes& sizes) { return engines_under_test().back().make(sizes); }
+std::unique_ptr<skein::engine::engine> make_gpu(const engine_sizes& sizes) {
+  return engines_under_test().back().make(sizes);
+}
 
 std::vector<token_id> prompt_of(slot_id slot) {
   std::vector<token_id> tokens = prompt;
@@ -26,7 +28,7 @@ std::vector<token_id> prompt_of(slot_id slot) {
   return tokens;
 }
 
-void start_all(engine::engine& e, slot_id slots) {
+void start_all(skein::engine::engine& e, slot_id slots) {
   tick_plan plan;
   for (slot_id s = 0; s < slots; ++s) {
     e.start(s, seeded(s, 100));

@@ -69,7 +69,7 @@ class halted_runner final : public tick_runner {
   traffic& copies_;
 };
 
-std::unique_ptr<engine::engine> make_halted(traffic& copies, std::uint32_t slots, dtype type = dtype::f32) {
+std::unique_ptr<skein::engine::engine> make_halted(traffic& copies, std::uint32_t slots, dtype type = dtype::f32) {
   const kernels::model_dims dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
   const random_rwkv7 model(dims, dtype::f32, 16);
   kernels::gpu::gpu_options options;
@@ -86,7 +86,7 @@ std::unique_ptr<engine::engine> make_halted(traffic& copies, std::uint32_t slots
   return make_runner_engine(std::make_unique<halted_runner>(std::move(*runner), copies), std::move(info));
 }
 
-moved_states moved(engine::engine& e) {
+moved_states moved(skein::engine::engine& e) {
   const auto now = e.moved();
   BOOST_REQUIRE(now.has_value());
   return *now;
@@ -102,7 +102,7 @@ void wait_until(Holds holds) {
   }
 }
 
-void run_prompts(engine::engine& e, slot_id slots) {
+void run_prompts(skein::engine::engine& e, slot_id slots) {
   tick_plan plan;
   for (slot_id s = 0; s < slots; ++s) {
     e.start(s, seeded(s, 1000));

@@ -133,7 +133,7 @@ class script {
   void start(slot_id s) {
     known_[s] = {};
     const auto params = any_params(known_[s]);
-    both([&](engine::engine& e) { e.start(s, params); });
+    both([&](skein::engine::engine& e) { e.start(s, params); });
   }
 
   void command() {
@@ -143,16 +143,16 @@ class script {
       case 1: {
         known_[s].decodes = false;  // frozen without a last token it would have none to feed now
         const auto params = any_params(known_[s]);
-        return both([&](engine::engine& e) { e.restart_sampler(s, params); });
+        return both([&](skein::engine::engine& e) { e.restart_sampler(s, params); });
       }
       case 2: {  // whether it stops depends on its own parameters, but it may arrive frozen
         known_[other].decodes = known_[s].decodes;
         known_[other].stops |= known_[s].stops;
-        return both([&](engine::engine& e) { e.copy_state(s, other); });
+        return both([&](skein::engine::engine& e) { e.copy_state(s, other); });
       }
       case 3: {
         known_[s] = {};
-        return both([&](engine::engine& e) { e.clear(s); });
+        return both([&](skein::engine::engine& e) { e.clear(s); });
       }
       case 4:
       case 5: return park(s);
@@ -203,7 +203,7 @@ class script {
       syncs |= r.sync;
       known_[s].decodes = r.sample && !r.sync;
     }
-    both([&](engine::engine& e) { BOOST_REQUIRE(e.submit(plan_).has_value()); });
+    both([&](skein::engine::engine& e) { BOOST_REQUIRE(e.submit(plan_).has_value()); });
     while (gpu_->ticks_in_flight() == gpu_->info().ticks_in_flight_max) collect();
     while (gpu_->ticks_in_flight() > 0 && (syncs || one_in(3))) collect();
   }
@@ -260,7 +260,7 @@ class script {
   std::deque<parked> parked_;  // deques: what a command writes must not move
   std::deque<of_both<model::state_value>> states_;
   tick_plan plan_;
-  const std::unique_ptr<engine::engine> gpu_, judge_;  // last: they write to the above until they end
+  const std::unique_ptr<skein::engine::engine> gpu_, judge_;  // last: they write to the above until they end
 };
 
 }  // namespace

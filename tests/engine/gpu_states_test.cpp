@@ -19,7 +19,7 @@ using kernels::gpu::element;
 const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
 constexpr engine_sizes sizes{.slots = 4, .max_tick_tokens = 80, .max_tick_rows = 4};
 
-std::unique_ptr<engine::engine> make_engine(dtype states) {
+std::unique_ptr<skein::engine::engine> make_engine(dtype states) {
   return make_gpu_fp16(sizes, states == dtype::f16 ? element::f16 : element::f32);
 }
 
@@ -30,7 +30,7 @@ model::state_value random_bits(const model::state_format& format, unsigned seed)
   return state;
 }
 
-parked_sequence parked_after(engine::engine& e, std::span<const token_id> tokens) {
+parked_sequence parked_after(skein::engine::engine& e, std::span<const token_id> tokens) {
   e.start(0, seeded(1, 100));
   static_cast<void>(prefill(e, 0, tokens, true));
   parked_sequence parked;

@@ -60,13 +60,13 @@ class watched_backend final : public backend {
   watched_device& device_;
 };
 
-std::unique_ptr<engine::engine> make_watched(watched_device& device) {
+std::unique_ptr<skein::engine::engine> make_watched(watched_device& device) {
   engine_info info;
   info.slots = 2, info.vocab = 4, info.max_tick_rows = 2, info.max_tick_tokens = 2;
   return make_host_engine(info, std::make_unique<watched_backend>(device));
 }
 
-void submit(engine::engine& e, int ticks) {
+void submit(skein::engine::engine& e, int ticks) {
   for (int i = 0; i < ticks; ++i) BOOST_REQUIRE(e.submit({}).has_value());
 }
 

@@ -15,7 +15,7 @@ using namespace skein::test;
 
 const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
 
-std::unique_ptr<engine::engine> make_toy(const kernels::stage_limits& limits, bool broken_logits) {
+std::unique_ptr<skein::engine::engine> make_toy(const kernels::stage_limits& limits, bool broken_logits) {
   return make_stage_engine(
       std::make_unique<toy_stages>(toy_stages::options{.vocab = 61, .limits = limits, .broken_logits = broken_logits}),
       {.device = "toy",

@@ -140,7 +140,7 @@ class subject {
     return std::move(*info);
   }
 
-  [[nodiscard]] std::unique_ptr<engine::engine> engine_for(const combination& how) const {
+  [[nodiscard]] std::unique_ptr<skein::engine::engine> engine_for(const combination& how) const {
     cpu_engine_options options;
     options.formats = how.type;
     options.slots = how.mates + 1;

@@ -82,7 +82,7 @@ void session_files::handle(export_session&& q) {
                                    q.session.tenant,
                                    {tree.record().uid, tree.record().head},
                                    tree.record().total_tokens};
-  ports_.runner.run([this, file, all = tree.all(), key, held, label, model, reply = q.reply, memory = std::move(memory),
+  ports_.runner.run([this, file, all = tree.all(), key, held, label, reply = q.reply, memory = std::move(memory),
                      states = ports_.states]() -> aftermath {
     auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
       for (const auto& v : all) file->versions.push_back(*v);

@@ -69,7 +69,7 @@ const std::vector<api_service::route>& api_service::routes() {
   namespace of = session_routes;
   using tuned = tuned_state_call::task;
   using asked = response_question::task;
-  constexpr std::string_view get = "GET, HEAD", post = "POST";
+  static constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   namespace dialects = protocol::dialects;
   const auto speaks = [](std::string_view path, const protocol::dialect& d) -> route {

@@ -24,7 +24,7 @@ namespace skein::kernels::gpu {
 namespace {
 
 // Blocks of the scan per SM.
-constexpr unsigned scan_blocks = 4;
+[[maybe_unused]] constexpr unsigned scan_blocks = 4;
 // Rows that choose_kernel<3> can process at once on the SMs of an H200.
 constexpr std::uint32_t few_rows = 396;
 

@@ -27,7 +27,7 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr unsigned threads = row_threads_of_head;
-constexpr unsigned blocks_each = 2;  // per SM, limited by registers
+[[maybe_unused]] constexpr unsigned blocks_each = 2;  // per SM, limited by registers
 constexpr unsigned tile_tokens = threads / warp_width;
 // Heads of all runs. With fewer, an SM has too little work to hide latency; more are for time_mix_many (8 sequences of
 // 7.2B, which have 512 heads: 2,034 tokens/s with it, 2,071 without).

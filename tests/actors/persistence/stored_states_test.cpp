@@ -16,11 +16,11 @@ namespace {
 const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
 constexpr engine_sizes sizes{.slots = 2, .max_tick_tokens = 80, .max_tick_rows = 2};
 
-std::unique_ptr<engine::engine> make_engine(dtype states) {
+std::unique_ptr<skein::engine::engine> make_engine(dtype states) {
   return make_gpu_fp16(sizes, states == dtype::f16 ? kernels::gpu::element::f16 : kernels::gpu::element::f32);
 }
 
-std::shared_ptr<const engine::parked_sequence> parked_after_prompt(engine::engine& e) {
+std::shared_ptr<const engine::parked_sequence> parked_after_prompt(skein::engine::engine& e) {
   e.start(0, seeded(1, 100));
   static_cast<void>(prefill(e, 0, prompt, true));
   const auto parked = std::make_shared<engine::parked_sequence>();

@@ -17,7 +17,7 @@ T or_throw(result<T> answer) {
   return *answer;
 }
 
-const engine::tick_result& run(engine::engine& on, const engine::tick_plan& plan) {
+const engine::tick_result& run(skein::engine::engine& on, const engine::tick_plan& plan) {
   or_throw(on.submit(plan));
   return *or_throw(on.collect());
 }
@@ -31,7 +31,7 @@ std::uint32_t chunked_of(std::uint32_t tokens, std::uint32_t chunk) {
 
 /// Feeds everything; `after` sees each row of a tick's plan with its result, in order.
 template <typename Prepare, typename After>
-void feed(engine::engine& on, const sequences& all, std::span<const slot_id> slots, const cutter& cut,
+void feed(skein::engine::engine& on, const sequences& all, std::span<const slot_id> slots, const cutter& cut,
           const Prepare& prepare, const After& after) {
   std::vector<std::size_t> fed(all.size(), 0);
   std::size_t first = 0;  // takes its turn first: a full tick must not starve the last ones
@@ -87,8 +87,8 @@ void note_sample(transcript& to, const engine::row_result& row, bool with_margin
 
 }  // namespace
 
-std::vector<std::vector<float>> feed_together(engine::engine& on, const sequences& all, std::span<const slot_id> slots,
-                                              const cutter& cut) {
+std::vector<std::vector<float>> feed_together(skein::engine::engine& on, const sequences& all,
+                                              std::span<const slot_id> slots, const cutter& cut) {
   std::vector<std::vector<float>> logits(all.size());
   for (const slot_id slot : slots) on.start(slot, {});
   feed(
@@ -99,7 +99,8 @@ std::vector<std::vector<float>> feed_together(engine::engine& on, const sequence
   return logits;
 }
 
-std::vector<transcript> continue_together(engine::engine& on, const sequences& prompts, std::span<const slot_id> slots,
+std::vector<transcript> continue_together(skein::engine::engine& on, const sequences& prompts,
+                                          std::span<const slot_id> slots,
                                           const std::vector<sampling::sampling_params>& params, std::uint32_t count,
                                           bool with_margins) {
   std::vector<transcript> sampled(prompts.size());

@@ -17,7 +17,7 @@ using cutter = std::function<std::uint32_t(std::uint32_t left)>;
 
 /// The logits after every token of every sequence, [tokens, vocab] each, fed from fresh states, sequence i in slot
 /// slots[i], in ticks as full as they get.
-[[nodiscard]] std::vector<std::vector<float>> feed_together(engine::engine& on, const sequences& all,
+[[nodiscard]] std::vector<std::vector<float>> feed_together(skein::engine::engine& on, const sequences& all,
                                                             std::span<const slot_id> slots, const cutter& cut);
 
 /// What an engine drew after a prompt.
@@ -28,7 +28,7 @@ struct transcript {
 };
 
 /// Draws `count` tokens after each prompt, all sequences in every tick and two ticks in flight.
-[[nodiscard]] std::vector<transcript> continue_together(engine::engine& on, const sequences& prompts,
+[[nodiscard]] std::vector<transcript> continue_together(skein::engine::engine& on, const sequences& prompts,
                                                         std::span<const slot_id> slots,
                                                         const std::vector<sampling::sampling_params>& params,
                                                         std::uint32_t count, bool with_margins);

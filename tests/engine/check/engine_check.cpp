@@ -82,8 +82,8 @@ sequences read_sequences(const std::string& path, std::uint32_t vocab) {
   return all;
 }
 
-std::unique_ptr<engine::engine> open(const cli::opened_model& model, const options& of, bool judge,
-                                     std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> open(const cli::opened_model& model, const options& of, bool judge,
+                                            std::uint32_t slots) {
   cli::engine_wish wish;
   wish.device = judge ? "cpu" : of.device;
   wish.dtype = judge ? "fp32" : of.dtype;
@@ -137,7 +137,7 @@ std::uint64_t different_rows(const std::vector<float>& a, const std::vector<floa
   return count;
 }
 
-void check_logits(report& to, engine::engine& tested, engine::engine& judge, const sequences& all,
+void check_logits(report& to, skein::engine::engine& tested, skein::engine::engine& judge, const sequences& all,
                   std::span<const slot_id> slots, double share, const std::string& invariance) {
   const std::uint32_t vocab = tested.info().vocab;
   const auto whole = [](std::uint32_t left) { return left; };
@@ -197,7 +197,7 @@ bool same(const transcript& a, const transcript& b) {
          std::memcmp(a.logprobs.data(), b.logprobs.data(), a.logprobs.size() * sizeof(float)) == 0;
 }
 
-void check_texts(report& to, engine::engine& tested, engine::engine& judge, const sequences& prompts,
+void check_texts(report& to, skein::engine::engine& tested, skein::engine::engine& judge, const sequences& prompts,
                  std::span<const slot_id> slots, std::uint32_t samples, double permitted, bool bits) {
   for (const bool greedy : {true, false}) {
     const std::string kind = greedy ? "greedy" : "seeded";
