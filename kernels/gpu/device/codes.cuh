@@ -9,44 +9,48 @@
 /// matrix that decode_matrix writes. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
-/// The codes of a lane for 16 outputs by 16 inputs.
+/// The words of a lane for eight outputs by 32 inputs (two steps).
 template <weight_element code>
 struct code_words {
   static constexpr unsigned count = code == weight_element::int8 ? 2 : 1;
   std::uint32_t of[count];
 };
 
-/// Loads 4 or 8 bytes that are read once: they do not stay in the L1 cache, and what follows them is brought to the L2
-/// cache.
-template <typename T>
-__device__ T load_once(const std::byte* from) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  T value;
+/// Loads a word that is read once: it does not stay in the L1 cache, and what follows it is brought to the L2 cache.
+__device__ inline std::uint32_t load_once(const std::byte* from) {
+  std::uint32_t word;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  std::uint32_t words[sizeof(T) / 4];
-  if constexpr (sizeof(T) == 4)
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.b32 %0, [%1];" : "=r"(words[0]) : "l"(from));
-  else
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.b32 {%0, %1}, [%2];"
-                 : "=r"(words[0]), "=r"(words[1])
-                 : "l"(from));
-  memcpy(&value, words, sizeof value);
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.b32 %0, [%1];" : "=r"(word) : "l"(from));
 #else
-  memcpy(&value, __builtin_assume_aligned(from, sizeof(T)), sizeof value);
+  memcpy(&word, __builtin_assume_aligned(from, sizeof word), sizeof word);
 #endif
-  return value;
+  return word;
+}
+
+/// Loads the words of a lane from those of a block. `get(bytes)` loads the word at that distance.
+template <weight_element code, typename Get>
+__device__ code_words<code> load_words(unsigned two_steps, unsigned upper, unsigned lane, Get get) {
+  code_words<code> words;
+#pragma unroll
+  for (unsigned i = 0; i < code_words<code>::count; ++i)
+    words.of[i] = get((((two_steps * code_words<code>::count + i) * 2 + upper) * 32 + lane) * 4);
+  return words;
 }
 
 /// The scale of output i in the lower half, of output i + 8 in the upper half.
 using scale_pair = std::uint32_t;
 
-/// The eight codes of a lane as integers, in order.
+/// Code c(n) of a step as an integer.
 template <weight_element code>
-__device__ int code_at(const code_words<code>& words, unsigned c) {
-  if constexpr (code == weight_element::int8) return static_cast<int>(words.of[c / 4] >> 8 * (c % 4) & 255) - 128;
+__device__ int code_at(const code_words<code>& words, unsigned step, unsigned n) {
+  if constexpr (code == weight_element::int8) {
+    const unsigned byte = n % 2 * 2 + n / 2;
+    const int magnitude = static_cast<int>(words.of[step] >> 8 * byte & 127);
+    return (words.of[step] >> (8 * byte_of_sign(byte) + 7) & 1) != 0 ? -magnitude : magnitude;
+  }
   if constexpr (code == weight_element::int4)
-    return static_cast<int>(words.of[0] >> (4 * (c / 2) + 16 * (c % 2)) & 15) - 8;
-  return static_cast<int>(words.of[0] >> 4 * c & 15);
+    return static_cast<int>(words.of[0] >> (8 * step + 4 * (n / 2) + 16 * (n % 2)) & 15) - 8;
+  return static_cast<int>(words.of[0] >> (16 * step + 4 * n) & 15);
 }
 
 /// The value of a code before it is scaled; for fp16 divided by 256.
@@ -80,21 +84,38 @@ __device__ Element decode_one(int q, float scale) {
   return from_float<Element>(value_of_code<Element, code>(q) * scale);
 }
 
+/// A scale of a pair, in both halves.
+__device__ inline std::uint32_t one_scale(scale_pair scales, unsigned upper) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(scales, 0, upper == 0 ? 0x1010 : 0x3232);
+#else
+  return (scales >> 16 * upper & 0xffff) * 0x10001;
+#endif
+}
+
 namespace codes {
 
 #if defined(__CUDA_ARCH__)
 __device__ inline std::uint32_t select(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
   return __byte_perm(low, high, selector);
 }
-__device__ inline std::uint32_t halves_fma(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-  std::uint32_t d;
-  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+/// a * b + c of both halves of a word, rounded once.
+template <typename Element>
+__device__ std::uint32_t fused(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  std::uint32_t d = 0;
+  if constexpr (std::is_same_v<Element, half>) {
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  } else {
+#if __CUDA_ARCH__ >= 800
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+#endif
+  }
   return d;
 }
-__device__ inline std::uint32_t halves_product(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t d;
-  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-  return d;
+/// a * b of both halves of a word. Adding -0 keeps the sign of zero.
+template <typename Element>
+__device__ std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+  return fused<Element>(a, b, 0x80008000);
 }
 /// (a & b) | c
 template <std::uint32_t b, std::uint32_t c>
@@ -120,96 +141,122 @@ constexpr std::uint32_t round_to_half(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffff;
   return magnitude == 0 ? 0 : (bits >> 16 & 0x8000) | (magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13;
 }
-template <typename Element>
 struct nf4_table {
-  std::uint32_t low[4] = {}, high[4] = {};  // bytes of the 16 values
-  constexpr nf4_table() {
-    for (unsigned i = 0; i < 16; ++i) {
-      const std::uint32_t bits = std::is_same_v<Element, half> ? round_to_half(nf4_values[i] / half_scale_factor)
-                                                               : round_to_bf16(nf4_values[i]);
-      low[i / 4] |= (bits & 255) << 8 * (i % 4), high[i / 4] |= (bits >> 8 & 255) << 8 * (i % 4);
-    }
-  }
+  std::uint32_t low[4], high[4];  // bytes of the 16 values
 };
-
-/// The values of the codes, not scaled.
-template <typename Element, weight_element code>
-__device__ void values_of(const code_words<code>& words, std::uint32_t (&to)[4]) {
-  constexpr bool is_half = std::is_same_v<Element, half>;
-  const std::uint32_t w = words.of[0];
-  if constexpr (code == weight_element::int8) {  // fp16 only: 1024 + byte, divided by 256, less 4.5
-#pragma unroll
-    for (unsigned j = 0; j < 4; ++j)
-      to[j] = halves_fma(select(words.of[j / 2], 0x64646464, j % 2 == 0 ? 0x4140 : 0x4342), 0x1c001c00, 0xc480c480);
-  } else if constexpr (code == weight_element::int4 && is_half) {
-    // 1024 + nibble, divided by 256, less 4.03125; or 1024 + 16 * nibble, divided by 4096, less 0.28125.
-    const std::uint32_t upper = w >> 8;
-    to[0] = halves_fma(masked<0x000f000f, 0x64006400>(w), 0x1c001c00, 0xc408c408);
-    to[1] = halves_fma(masked<0x00f000f0, 0x64006400>(w), 0x0c000c00, 0xb480b480);
-    to[2] = halves_fma(masked<0x000f000f, 0x64006400>(upper), 0x1c001c00, 0xc408c408);
-    to[3] = halves_fma(masked<0x00f000f0, 0x64006400>(upper), 0x0c000c00, 0xb480b480);
-  } else if constexpr (code == weight_element::int4) {
-#if __CUDA_ARCH__ >= 800
-#pragma unroll
-    for (unsigned j = 0; j < 4; ++j)  // 128 + nibble, less 136
-      asm("fma.rn.bf16x2 %0, %1, %2, %3;"
-          : "=r"(to[j])
-          : "r"(masked<0x000f000f, 0x43004300>(w >> 4 * j)), "r"(0x3f803f80), "r"(0xc308c308));
-#endif
-  } else {
-    constexpr nf4_table<Element> table;
-#pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-      const std::uint32_t four = i == 0 ? w : w >> 16;
-      const std::uint32_t low = four & 0x7777, pick = masked<0x4444, 0x3210>(four >> 1);
-      const std::uint32_t bytes[2] = {look_up(table.low, low, pick), look_up(table.high, low, pick)};
-      to[2 * i] = select(bytes[0], bytes[1], 0x5140);
-      to[2 * i + 1] = select(bytes[0], bytes[1], 0x7362);
-    }
+template <typename Element>
+constexpr nf4_table make_nf4_table() {
+  nf4_table table{};
+  for (unsigned i = 0; i < 16; ++i) {
+    const std::uint32_t bits =
+        std::is_same_v<Element, half> ? round_to_half(nf4_values[i] / half_scale_factor) : round_to_bf16(nf4_values[i]);
+    table.low[i / 4] |= (bits & 255) << 8 * (i % 4), table.high[i / 4] |= (bits >> 8 & 255) << 8 * (i % 4);
   }
+  return table;
+}
+
+/// int8: the magnitudes as the lowest bits of 128 (bf16) or, divided by 256, of 4 (fp16).
+template <typename Element>
+inline constexpr std::uint32_t magnitude_offset = std::is_same_v<Element, half> ? 0x44004400 : 0x43004300;
+/// -128 or -4 times the scale.
+template <typename Element>
+__device__ std::uint32_t offset_of_magnitudes(std::uint32_t scale) {
+  return product<Element>(scale, magnitude_offset<Element> | 0x80008000);
+}
+/// Two scaled int8 weights, rounded once.
+template <typename Element>
+__device__ std::uint32_t signed_pair(std::uint32_t word, std::uint32_t scale, std::uint32_t less) {
+  return fused<Element>(masked<0x007f007f, magnitude_offset<Element>>(word), scale, less) ^ (word & 0x80008000);
+}
+
+/// The values of the int4 codes at bits 0 and 16, not scaled: 128 + nibble, less 136, or for fp16 1024 + nibble,
+/// divided by 256, less 4.03125.
+template <typename Element>
+__device__ std::uint32_t value_of_nibbles(std::uint32_t w) {
+  if constexpr (std::is_same_v<Element, half>)
+    return fused<half>(masked<0x000f000f, 0x64006400>(w), 0x1c001c00, 0xc408c408);
+  return fused<Element>(masked<0x000f000f, 0x43004300>(w), 0x3f803f80, 0xc308c308);
+}
+/// The same of those at bits 4 and 20; for fp16: 1024 + 16 * nibble, divided by 4096, less 0.28125.
+template <typename Element>
+__device__ std::uint32_t value_of_upper_nibbles(std::uint32_t w) {
+  if constexpr (std::is_same_v<Element, half>)
+    return fused<half>(masked<0x00f000f0, 0x64006400>(w), 0x0c000c00, 0xb480b480);
+  return value_of_nibbles<Element>(w >> 4);
+}
+
+/// The values of the four NF4 codes in the lower half of a word, not scaled.
+template <typename Element>
+__device__ void values_of_four(std::uint32_t four, const nf4_table& table, std::uint32_t& first,
+                               std::uint32_t& second) {
+  const std::uint32_t low = four & 0x7777, pick = masked<0x4444, 0x3210>(four >> 1);
+  const std::uint32_t bytes[2] = {look_up(table.low, low, pick), look_up(table.high, low, pick)};
+  first = select(bytes[0], bytes[1], 0x5140), second = select(bytes[0], bytes[1], 0x7362);
 }
 #endif
 
 }  // namespace codes
 
-/// The weights of a lane as an operand of a matrix instruction.
+/// Decodes the weights of a lane for 16 inputs.
 template <typename Element, weight_element code>
-__device__ void decode(const code_words<code>& words, scale_pair scales, std::uint32_t (&to)[4]) {
+class decoder {
   static_assert(sizeof(Element) == 2);
+
+ public:
+  /// For long loops, `zero` is 0, but the compiler does not know that, so it keeps the table of NF4 in registers: it
+  /// would load constants again for each code.
+  __device__ explicit decoder([[maybe_unused]] std::uint32_t zero = 0) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (code == weight_element::int8 && !std::is_same_v<Element, half>) {
-    // A byte in the lowest bits of 2^23, less 2^23 + 128.
-    const float scale[2] = {bits_to_float(scales << 16), bits_to_float(scales & 0xffff0000)};
+    constexpr codes::nf4_table table = codes::make_nf4_table<Element>();
 #pragma unroll
-    for (unsigned j = 0; j < 4; ++j) {
-      const std::uint32_t word = words.of[j / 2];
-      const float first = bits_to_float(codes::select(word, 0x4b000000, 0x7440 + 2 * (j % 2))) - 8388736.0f;
-      const float second = bits_to_float(codes::select(word, 0x4b000000, 0x7441 + 2 * (j % 2))) - 8388736.0f;
-      to[j] = rounded_pair<Element>(first * scale[j % 2], second * scale[j % 2]);
-    }
-  } else {
-    const std::uint32_t scale[2] = {codes::select(scales, 0, 0x1010), codes::select(scales, 0, 0x3232)};
-    std::uint32_t values[4];
-    codes::values_of<Element>(words, values);
-#pragma unroll
-    for (unsigned j = 0; j < 4; ++j) {
-      if constexpr (std::is_same_v<Element, half>) {
-        to[j] = codes::halves_product(values[j], scale[j % 2]);
-      } else {
-#if __CUDA_ARCH__ >= 800
-        asm("fma.rn.bf16x2 %0, %1, %2, %3;"
-            : "=r"(to[j])
-            : "r"(values[j]), "r"(scale[j % 2]), "r"(0x80008000));  // -0: keeps the sign of zero
+    for (unsigned i = 0; i < 4; ++i) table_.low[i] = table.low[i] ^ zero, table_.high[i] = table.high[i] ^ zero;
 #endif
-      }
+  }
+
+  /// Eight outputs, as the operand of the instruction's narrow side. `scale`: of the lane's output, in both halves.
+  /// `step`: 0 or 1 of the two in the words.
+  __device__ void operator()(const code_words<code>& words, unsigned step, std::uint32_t scale,
+                             std::uint32_t (&to)[2]) const;
+  /// Sixteen outputs, as the operand of its wide side.
+  __device__ void operator()(const code_words<code> (&both)[2], unsigned step, scale_pair scales,
+                             std::uint32_t (&to)[4]) const {
+#pragma unroll
+    for (unsigned upper = 0; upper < 2; ++upper) {
+      std::uint32_t two[2];
+      (*this)(both[upper], step, one_scale(scales, upper), two);
+      to[upper] = two[0], to[2 + upper] = two[1];
     }
   }
+
+ private:
+#if defined(__CUDA_ARCH__)
+  codes::nf4_table table_;
+#endif
+};
+
+template <typename Element, weight_element code>
+__device__ void decoder<Element, code>::operator()(const code_words<code>& words, unsigned step, std::uint32_t scale,
+                                                   std::uint32_t (&to)[2]) const {
+#if defined(__CUDA_ARCH__)
+  if constexpr (code == weight_element::int8) {
+    const std::uint32_t less = codes::offset_of_magnitudes<Element>(scale), word = words.of[step];
+    to[0] = codes::signed_pair<Element>(word, scale, less);
+    to[1] = codes::signed_pair<Element>(codes::select(word, 0, 0x2301), scale, less);
+  } else {
+    if constexpr (code == weight_element::int4) {
+      const std::uint32_t w = words.of[0] >> 8 * step;
+      to[0] = codes::value_of_nibbles<Element>(w), to[1] = codes::value_of_upper_nibbles<Element>(w);
+    } else {
+      codes::values_of_four<Element>(words.of[0] >> 16 * step, table_, to[0], to[1]);
+    }
+    to[0] = codes::product<Element>(to[0], scale), to[1] = codes::product<Element>(to[1], scale);
+  }
 #else
-  for (unsigned j = 0; j < 4; ++j) {
-    const float scale = scale_of<Element>(scales, j % 2);
-    const Element both[2] = {decode_one<Element, code>(code_at(words, 2 * j), scale),
-                             decode_one<Element, code>(code_at(words, 2 * j + 1), scale)};
-    memcpy(&to[j], both, sizeof to[j]);
+  for (unsigned q = 0; q < 2; ++q) {
+    const float factor = scale_of<Element>(scale, 0);
+    const Element both[2] = {decode_one<Element, code>(code_at(words, step, 2 * q), factor),
+                             decode_one<Element, code>(code_at(words, step, 2 * q + 1), factor)};
+    memcpy(&to[q], both, sizeof to[q]);
   }
 #endif
 }

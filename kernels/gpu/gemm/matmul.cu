@@ -63,8 +63,9 @@ __device__ void decode_tile(float (*tile)[pitch], const gemm& p, std::uint32_t f
     const std::byte* const block = static_cast<const std::byte*>(p.matrix) +
                                    (std::size_t{first + r} / panel_outputs * blocks + column / block_inputs) * bytes;
     const code_place at = place_of_code(code, output, c);
-    const int bits = static_cast<int>(block[at.byte]) >> at.bit & (code == weight_element::int8 ? 255 : 15);
-    const int q = code == weight_element::int8 ? bits - 128 : code == weight_element::int4 ? bits - 8 : bits;
+    int q = static_cast<int>(block[at.byte]) >> at.bit & (code == weight_element::int8 ? 127 : 15);
+    if (code == weight_element::int4) q -= 8;
+    if (code == weight_element::int8 && static_cast<int>(block[byte_of_sign(at.byte)]) >= 128) q = -q;
     scale_pair scale = 0;
     memcpy(&scale, block + place_of_scale(p.format, output, c), 2);
     tile[r][c] = to_float(decode_one<Element, code>(q, scale_of<Element>(scale, 0)));

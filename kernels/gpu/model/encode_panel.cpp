@@ -28,8 +28,13 @@ template <weight_element code>
 void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output, std::byte* block) {
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const code_place at = places<code>[output][first + i];
-    const unsigned bits = code == weight_element::int8 ? codes[i] ^ 128u : static_cast<unsigned>(codes[i]) << at.bit;
-    block[at.byte] |= static_cast<std::byte>(bits);
+    if constexpr (code == weight_element::int8) {
+      const int q = static_cast<std::int8_t>(codes[i]);
+      block[at.byte] |= static_cast<std::byte>(q < 0 ? -q : q);
+      if (q < 0) block[byte_of_sign(at.byte)] |= std::byte{128};
+    } else {
+      block[at.byte] |= static_cast<std::byte>(static_cast<unsigned>(codes[i]) << at.bit);
+    }
   }
 }
 void put_codes(weight_element code, std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output,

@@ -61,7 +61,9 @@ BOOST_AUTO_TEST_CASE(codes_have_places_of_their_own_within_their_block) {
       for (std::uint32_t o = 0; o < panel_outputs; ++o)
         for (std::uint32_t i = 0; i < block_inputs; ++i) {
           const code_place at = place_of_code(e, o, i);
-          for (std::uint32_t bit = 0; bit < code_bits(e); ++bit) ++taken[at.byte * 8 + at.bit + bit];
+          const bool has_sign = e == weight_element::int8;
+          for (std::uint32_t bit = 0; bit < code_bits(e) - has_sign; ++bit) ++taken[at.byte * 8 + at.bit + bit];
+          if (has_sign) ++taken[byte_of_sign(at.byte) * 8 + 7];
           if (i % std::min<std::uint32_t>(group, block_inputs) == 0)
             for (std::uint32_t bit = 0; bit < 16; ++bit) ++taken[place_of_scale(f, o, i) * 8 + bit];
         }

@@ -5,30 +5,53 @@
 /// blocks it loads straight to registers, several ahead of the one that it decodes and multiplies, so that no barrier
 /// stands between a warp and its weights. Only the inputs of the batch go through shared memory, in chunks.
 ///
-/// Floor: bytes of codes and scales / bandwidth. For a block of 16 outputs by 64 inputs a warp issues some 80 (int4) to
-/// 140 (bf16 from int8) instructions, which four schedulers of an H100 issue in 0.7 to 0.5 of the time that the block
-/// takes to arrive.
+/// int8 and NF4 with up to 16 rows (is_turned): two warps share a panel, with eight outputs each. These are on the
+/// narrow side of the instruction, and the rows of the batch on the other. A matrix of 16,384 outputs has only two
+/// panels for each scheduler of an H100, and a warp alone issues an instruction in four cycles; so twice as many warps
+/// take less time, although each loads the inputs. The sums are the same chains of products and have the same bits.
+/// With int4, which has the fewest instructions, it takes longer.
+///
+/// Floor: bytes of codes and scales / bandwidth. For a block of 16 outputs by 64 inputs the warps issue 97 (int4), 138
+/// (int8) or 197 (NF4) instructions. The four schedulers of an H100 could issue them in 0.3 to 0.6 of the time in which
+/// the block arrives, but each instruction waits for the one before it.
 namespace skein::kernels::gpu::mma {
+
+/// Tiles of 16-bit products that others of the launch wait for: they are few, and beside quantised weights the launch
+/// would wait until their blocks have read 64 rows of weights. Of 8 rows, half of the warps only copy.
+template <int columns>
+struct narrow_tiling : tiling<narrow_outputs, columns, 2, columns / 8, columns == 8 ? 8 : 6, takes::one> {
+  static constexpr unsigned threads = 128;
+};
+template <typename t>
+inline constexpr bool has_narrow_tiles = t::columns <= 16 && t::segments == takes::one;
+
+/// Inputs of a chunk, in blocks of 64, and chunks in shared memory at once.
+template <typename t>
+inline constexpr unsigned blocks_of_chunk = t::columns == 8    ? 8
+                                            : t::columns <= 32 ? 4
+                                                               : 2;
+inline constexpr unsigned chunks_at_once = 3;
+template <typename t>
+inline constexpr unsigned input_chunk_bytes = chunks_at_once* t::columns* blocks_of_chunk<t>* block_inputs * 2;
 
 /// `t`: the tiling of the launch, of 64 outputs.
 template <typename t, weight_element code_>
 struct few_rows_tiling : tiling<64, t::columns, 4, 1, 2, takes::one> {
-  static constexpr bool coded = true;
+  static constexpr bool coded = true, turned = is_turned(code_, t::columns);
+  static constexpr int outputs = turned ? narrow_outputs : 64, tiles_n = turned ? 1 : t::columns / 8;
   static constexpr weight_element code = code_;
-  /// Blocks that a warp requests ahead: their codes take 32 registers of a lane.
-  static constexpr unsigned blocks_ahead = code == weight_element::int8 ? 4 : 8;
-  /// Inputs of a chunk, in blocks.
-  static constexpr unsigned chunk_blocks = t::columns == 8 ? 8 : t::columns <= 32 ? 4 : 2;
-  static constexpr unsigned chunks = 3;
+  /// Blocks that a warp requests ahead: their codes take up to 32 registers of a lane.
+  static constexpr unsigned blocks_ahead = code == weight_element::int8 && !turned ? 4 : 8;
+  static constexpr unsigned chunk_blocks = blocks_of_chunk<t>, chunks = chunks_at_once;
   static constexpr unsigned row_bytes_of_chunk = chunk_blocks * block_inputs * 2;
   static constexpr unsigned chunk_bytes = t::columns * row_bytes_of_chunk;
   static_assert(chunks * chunk_bytes <= t::shared_bytes && t::threads == 128 && t::outputs == 64);
 };
 
-/// A lane's part of a block.
-template <weight_element code>
+/// A lane's part of a block; `halves`: 1 if the warp has eight of its outputs.
+template <weight_element code, unsigned halves>
 struct fetched_block {
-  code_words<code> codes[block_inputs / step_inputs];
+  code_words<code> codes[2][halves];  // of 32 inputs
   scale_pair scales[2];
 };
 
@@ -72,94 +95,148 @@ class input_chunks {
   std::uint32_t rows_, blocks_;
 };
 
-/// The inputs of 32 inputs of a batch, as operands.
+/// Loads the inputs of 32 inputs (two steps) as operands.
 template <typename t>
-__device__ void load_inputs(const std::byte* chunk, unsigned lane, unsigned first_packet,
-                            fragment_b (&to)[2][t::tiles_n]) {
-  if constexpr (t::tiles_n == 1) {
-    fragment_a both;
-    load_fragments(chunk + input_chunks<t>::place(lane % 8, first_packet + lane / 8), both);
-    to[0][0][0] = both[0], to[0][0][1] = both[1], to[1][0][0] = both[2], to[1][0][1] = both[3];
-  } else {
+class input_operands {
+ public:
+  __device__ explicit input_operands(unsigned lane) {
+    const unsigned row = t::turned || t::tiles_n == 1 ? lane % t::columns : lane / 16 * 8 + lane % 8;
+    const unsigned packet = t::turned ? lane / 16 : t::tiles_n == 1 ? lane / 8 : lane / 8 % 2;
 #pragma unroll
-    for (unsigned k = 0; k < 2; ++k)
-#pragma unroll
-      for (int j = 0; j < t::tiles_n; j += 2) {
-        fragment_a both;
-        const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
-        load_fragments(chunk + input_chunks<t>::place(row, first_packet + k * 2 + lane / 8 % 2), both);
-        to[k][j][0] = both[0], to[k][j][1] = both[1], to[k][j + 1][0] = both[2], to[k][j + 1][1] = both[3];
-      }
+    for (unsigned i = 0; i < places; ++i) own_[i] = input_chunks<t>::place(row, i * (8 / places) + packet);
   }
-}
+  __device__ void begin(const std::byte* chunk) {
+#pragma unroll
+    for (unsigned i = 0; i < places; ++i) at_[i] = chunk + own_[i];
+  }
+  /// `block`: of the chunk; `two`: the first or the last two steps of the block. On the wide side of the instruction;
+  /// with 8 rows, the upper ones are the lower ones again, for nothing.
+  __device__ void load(unsigned block, unsigned two, fragment_a (&to)[2]) const {
+#pragma unroll
+    for (unsigned k = 0; k < 2; ++k) load_fragments(at_[2 * two + k] + block * block_inputs * 2, to[k]);
+  }
+  /// On its narrow side.
+  __device__ void load(unsigned block, unsigned two, fragment_b (&to)[2][t::tiles_n]) const {
+    if constexpr (t::tiles_n == 1) {
+      fragment_a both;
+      load_fragments(at_[two] + block * block_inputs * 2, both);
+      to[0][0][0] = both[0], to[0][0][1] = both[1], to[1][0][0] = both[2], to[1][0][1] = both[3];
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k < 2; ++k)
+#pragma unroll
+        for (int j = 0; j < t::tiles_n; j += 2) {
+          fragment_a both;
+          load_fragments(at_[2 * two + k] + block * block_inputs * 2 + j * 8 * t::row_bytes_of_chunk, both);
+          to[k][j][0] = both[0], to[k][j][1] = both[1], to[k][j + 1][0] = both[2], to[k][j + 1][1] = both[3];
+        }
+    }
+  }
+
+ private:
+  static constexpr unsigned places = !t::turned && t::tiles_n == 1 ? 2 : 4;  // of operands of a block
+  unsigned own_[places];
+  const std::byte* at_[places];
+};
+
+/// The blocks of a warp's panel, fetched one after another.
+template <typename t>
+class panel_blocks {
+ public:
+  using fetched = fetched_block<t::code, t::turned ? 1 : 2>;
+
+  __device__ panel_blocks(const work_item& work, unsigned lane, unsigned warp)
+      : block_bytes_(work.gemm->block_bytes), scale_step_(work.gemm->scale_step) {
+    const unsigned panel = work.output / panel_outputs + (t::turned ? warp / 2 : warp);
+    const unsigned upper = t::turned ? warp % 2 : 0;
+    const std::byte* const first =
+        work.gemm->weights + panel * work.gemm->weight_stride + work.first * work.gemm->block_bytes;
+    codes_ = first + (upper * 32 + lane) * 4, scales_ = first + code_bytes_of_block(t::code) + lane / 4 * 4;
+  }
+  __device__ void fetch(fetched& to) {
+    constexpr unsigned halves = t::turned ? 1 : 2;
+#pragma unroll
+    for (unsigned two = 0; two < 2; ++two)
+#pragma unroll
+      for (unsigned h = 0; h < halves; ++h)
+        to.codes[two][h] = load_words<t::code>(two, h, 0, [&](unsigned bytes) { return load_once(codes_ + bytes); });
+    // Of one group, its scales twice.
+    to.scales[0] = load_once(scales_), to.scales[1] = load_once(scales_ + scale_step_);
+    codes_ += block_bytes_, scales_ += block_bytes_;
+  }
+
+ private:
+  const std::byte *codes_, *scales_;
+  std::uint32_t block_bytes_, scale_step_;
+};
 
 /// As multiply() of multiply.cuh, for a product that is no second one and whose segments have blocks of their own.
 template <typename Element, typename t>
 __device__ void multiply_few_rows(const placed_gemms& all, const work_item& work, tile_sums<t>& sums) {
-  constexpr unsigned word_bytes = sizeof(code_words<t::code>), ahead = t::blocks_ahead;
-  const placed_gemm& p = *work.gemm;
+  constexpr unsigned ahead = t::blocks_ahead;
+  static_assert(ahead % t::chunk_blocks == 0);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const std::byte* const panel =
-      p.weights + (work.output / panel_outputs + warp) * p.weight_stride + work.first * p.block_bytes;
   const std::uint32_t count = work.count;
-  // Without branches, so that the instructions of several blocks overlap: beyond the last block, that one again; of one
-  // group, its scales twice.
-  const std::byte* const own_codes = panel + lane * word_bytes;
-  const std::byte* const own_scales = panel + code_bytes_of_block(t::code) + lane / 4 * 4;
-  const auto fetch = [&](std::uint32_t which, fetched_block<t::code>& to) {
-    const std::uint32_t at = min(which, count - 1) * p.block_bytes;
+  panel_blocks<t> panel(work, lane, warp);
+  typename panel_blocks<t>::fetched blocks[ahead];
 #pragma unroll
-    for (unsigned k = 0; k < 4; ++k) to.codes[k] = load_once<code_words<t::code>>(own_codes + at + k * 32 * word_bytes);
-    to.scales[0] = load_once<scale_pair>(own_scales + at);
-    to.scales[1] = load_once<scale_pair>(own_scales + at + p.scale_step);
-  };
-  const input_chunks<t> inputs(all, work);
-  fetched_block<t::code> blocks[ahead];
-#pragma unroll
-  for (unsigned i = 0; i < ahead; ++i) fetch(i, blocks[i]);
+  for (unsigned i = 0; i < ahead; ++i)
+    if (i < count) panel.fetch(blocks[i]);
   if (all.pdl) {
     if (all.pdl_early_launch) pdl_launch_dependents();
     pdl_wait();
   }
+  const input_chunks<t> inputs(all, work);
   for (unsigned c = 0; c + 1 < t::chunks; ++c) inputs.request(c);
-  const std::byte* chunk = nullptr;
-  const auto use = [&](std::uint32_t at, fetched_block<t::code>& block) {
+  const decoder<Element, t::code> decode(
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+  input_operands<t> operands(lane);
+  const auto begin_chunk = [&](unsigned c) {
+    operands.begin(inputs.await(c));
+    inputs.request(c + t::chunks - 1);
+  };
+  const auto use = [&](unsigned in_chunk, const typename panel_blocks<t>::fetched& block) {
 #pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-      fragment_b b[2][t::tiles_n];
-      load_inputs<t>(chunk, lane, at % t::chunk_blocks * 8 + i * 4, b);
+    for (unsigned two = 0; two < 2; ++two) {
+      const auto& codes = block.codes[two];
+      const scale_pair scales = block.scales[two];
+      if constexpr (t::turned) {
+        fragment_a a[2];
+        operands.load(in_chunk, two, a);
 #pragma unroll
-      for (unsigned k = 0; k < 2; ++k) {
-        fragment_a a;
-        decode<Element>(block.codes[2 * i + k], block.scales[i], a);
+        for (unsigned k = 0; k < 2; ++k) {
+          fragment_b b;
+          decode(codes[0], k, one_scale(scales, warp % 2), b);
+          multiply_fragments<Element>(sums[0][0], a[k], b);
+        }
+      } else {
+        fragment_b b[2][t::tiles_n];
+        operands.load(in_chunk, two, b);
 #pragma unroll
-        for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k][j]);
+        for (unsigned k = 0; k < 2; ++k) {
+          fragment_a a;
+          decode(codes, k, scales, a);
+#pragma unroll
+          for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k][j]);
+        }
       }
     }
   };
-  constexpr unsigned between_chunks = t::chunk_blocks < ahead ? t::chunk_blocks : ahead;
-  const auto begin_chunk = [&](std::uint32_t at) {
-    if (at % t::chunk_blocks != 0) return;
-    chunk = inputs.await(at / t::chunk_blocks);
-    inputs.request(at / t::chunk_blocks + t::chunks - 1);
-  };
-  std::uint32_t first = 0;
-  for (; first + ahead <= count; first += ahead) {
+  // A branch after each block keeps the loads of the one that replaces it from sinking to the end of the loop, where
+  // the next block is needed at once.
+  const auto work_through = [&] {
+    for (std::uint32_t first = 0;; first += ahead) {
+      if (first + 2 * ahead >= count) pdl_launch_dependents();
 #pragma unroll
-    for (unsigned i = 0; i < ahead; ++i) {
-      if (i % between_chunks == 0) begin_chunk(first + i);
-      use(first + i, blocks[i]);
-      fetch(first + i + ahead, blocks[i]);
+      for (unsigned i = 0; i < ahead; ++i) {
+        if (i % t::chunk_blocks == 0) begin_chunk((first + i) / t::chunk_blocks);
+        use(i % t::chunk_blocks, blocks[i]);
+        if (first + i + 1 == count) return;
+        if (first + i + ahead < count) panel.fetch(blocks[i]);
+      }
     }
-    if (first + 2 * ahead >= count) pdl_launch_dependents();
-  }
-#pragma unroll
-  for (unsigned i = 0; i < ahead - 1; ++i) {
-    if (first + i >= count) break;
-    if (i % between_chunks == 0) begin_chunk(first + i);
-    use(first + i, blocks[i]);
-  }
-  pdl_launch_dependents();
+  };
+  work_through();
 }
 
 }  // namespace skein::kernels::gpu::mma

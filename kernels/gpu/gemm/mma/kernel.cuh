@@ -76,6 +76,9 @@ __global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_c
   const work_item work = find_work<t>(all, blockIdx.x);
   if constexpr (t::columns <= few_columns && t::segments == takes::one) {
     using coded = few_rows_tiling<t, code>;
+    if constexpr (has_narrow_tiles<t>)
+      if (work.gemm->block_bytes == 0 && work.gemm->tile_outputs < t::outputs)
+        return run_tile_of<Element, narrow_tiling<t::columns>, narrow_tiling<t::columns>>(all, work);
     if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
     run_tile<Element, coded>(all, work, [&](const work_item& of, tile_sums<coded>& sums, auto) {
       multiply_few_rows<Element, coded>(all, of, sums);
@@ -99,6 +102,7 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
   placed_gemms all{};
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
+  const bool coded = std::ranges::any_of(gemms, is_quantised);
   for (const gemm& p : gemms) {
     placed_gemm& to = all.of[all.count++];
     to.weights = static_cast<const std::byte*>(p.matrix), to.inputs = static_cast<const std::byte*>(p.in);
@@ -112,7 +116,10 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
     to.out = p.out, to.part_stride = p.part_stride;
     to.weight_rows = padded(p.outputs), to.outputs = p.outputs, to.out_stride = p.out_stride;
     to.depth = padded(p.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
-    to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
+    const bool narrow = is_quantised(p) ? is_turned(p.format.element, t::columns)
+                                        : has_narrow_tiles<t> && coded && p.when == turn::first;
+    to.tile_outputs = narrow ? narrow_outputs : t::outputs;
+    to.tiles = (p.outputs + to.tile_outputs - 1) / to.tile_outputs;
     to.first_item = all.items;
     to.how = p.how, to.when = has_turns(gemms) ? p.when : turn::any, to.in_packets = fits_packets(p);
     if (to.when == turn::first) all.done.writers += to.tiles;
@@ -120,8 +127,11 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   }
   const auto kernel = type == element::f16 ? of_halves : of_bf16;
-  if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
-  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, t::shared_bytes, in, true}, kernel, all);
+  std::size_t shared_bytes = t::shared_bytes;
+  if constexpr (t::columns <= few_columns && t::segments == takes::one)
+    if (std::ranges::all_of(gemms, is_quantised)) shared_bytes = input_chunk_bytes<t>;
+  if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
+  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, in, true}, kernel, all);
 }
 
 }  // namespace skein::kernels::gpu::mma

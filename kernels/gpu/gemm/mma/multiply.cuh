@@ -129,20 +129,27 @@ struct weight_operands {
 };
 template <typename Element, typename t>
 requires t::coded struct weight_operands<Element, t> {
-  code_words<t::code> codes[t::tiles_m];
+  code_words<t::code> codes[t::tiles_m][2];  // of the lower and the upper outputs, and of two steps
+  unsigned step;
   scale_pair scales[t::tiles_m];
 
   __device__ void load(const std::byte* weights, const placed_gemm& p, const place<t>& at, unsigned k) {
-    constexpr unsigned bytes = sizeof(code_words<t::code>);
+    step = k % 2;
 #pragma unroll
     for (int i = 0; i < t::tiles_m; ++i) {
       const std::byte* const block = weights + (at.first_output / panel_outputs + i) * p.block_bytes;
-      memcpy(&codes[i], __builtin_assume_aligned(block + (k * 32 + at.lane) * bytes, bytes), bytes);
+#pragma unroll
+      for (unsigned upper = 0; upper < 2; ++upper)
+        codes[i][upper] = load_words<t::code>(k / 2, upper, at.lane, [&](unsigned bytes) {
+          std::uint32_t word;
+          memcpy(&word, __builtin_assume_aligned(block + bytes, 4), 4);
+          return word;
+        });
       const std::byte* const of_group = block + code_bytes_of_block(t::code) + k / 2 * p.scale_step;
       memcpy(&scales[i], __builtin_assume_aligned(of_group + at.g * 4, 4), 4);
     }
   }
-  __device__ void get(int i, fragment_a& to) const { decode<Element>(codes[i], scales[i], to); }
+  __device__ void get(int i, fragment_a& to) const { decoder<Element, t::code>()(codes[i], step, scales[i], to); }
 };
 
 /// The operands of 16 inputs.

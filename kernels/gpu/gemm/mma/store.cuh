@@ -18,8 +18,9 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const place<
     for (int i = 0; i < t::tiles_m; ++i)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const std::uint32_t output = work.output + at.first_output + i * 16 + at.g + e / 2 * 8;
-        const std::uint32_t row = work.row + at.first_column + j * 8 + at.t4 * 2 + e % 2;
+        const std::uint32_t wide = at.g + e / 2 * 8, narrow = at.t4 * 2 + e % 2;  // places within the instruction
+        const std::uint32_t output = work.output + at.first_output + (t::turned ? narrow : i * 16 + wide);
+        const std::uint32_t row = work.row + at.first_column + (t::turned ? wide : j * 8 + narrow);
         if (output < p.outputs && row < rows) put(std::size_t{row} * p.out_stride + output, sums[i][j][e]);
       }
 }

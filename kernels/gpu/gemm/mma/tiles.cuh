@@ -15,6 +15,12 @@ inline constexpr std::uint32_t band_tiles = 8;
 /// Launches of up to this number of rows may mix products with quantised weights and others.
 inline constexpr int few_columns = 64;
 
+/// Whether products of up to `columns` rows have their quantised weights on the narrow side of the instruction, so that
+/// twice as many warps share the work of decoding (few_rows.cuh).
+constexpr bool is_turned(weight_element code, int columns) { return code != weight_element::int4 && columns <= 16; }
+/// Outputs of a block in such products, and in 16-bit ones beside quantised ones if others of the launch wait for them.
+inline constexpr int narrow_outputs = 32;
+
 /// What a block does with the segments of a product (split-K).
 enum class takes {
   one,         ///< one segment per block
@@ -30,7 +36,8 @@ struct tiling {
   static constexpr int stages = stages_;
   static constexpr takes segments = segments_;
   static constexpr bool adds_up = segments != takes::one;
-  static constexpr bool coded = false;  ///< whether its weights are quantised
+  static constexpr bool coded = false;   ///< whether its weights are quantised
+  static constexpr bool turned = false;  ///< see is_turned
   static constexpr int warps = warps_m * warps_n;
   static constexpr unsigned threads = 32 * warps;
   static constexpr int tiles_m = outputs / warps_m / 16, tiles_n = columns / warps_n / 8;  // of a warp
@@ -80,6 +87,7 @@ struct placed_gemm {
   std::size_t part_stride;
   std::uint32_t weight_rows, outputs, out_stride;
   std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
+  std::uint32_t tile_outputs;          // of a block
   std::uint32_t tiles;                 // of outputs, per segment that has blocks of its own
   std::uint32_t first_item;            // in the launch
   epilogue how;
@@ -114,8 +122,8 @@ __device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
   const placed_gemm& p = all.of[which];
   const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
   const std::uint32_t tiles = t::adds_up ? p.depth : min(p.segment_depth, p.depth - first);
-  return {&p,      inside % p.tiles * t::outputs, row_tile * t::columns,
-          segment, first * t::stages_of_tile,     tiles * t::stages_of_tile};
+  return {&p,      inside % p.tiles * p.tile_outputs, row_tile * t::columns,
+          segment, first * t::stages_of_tile,         tiles * t::stages_of_tile};
 }
 
 }  // namespace skein::kernels::gpu::mma
