@@ -80,15 +80,16 @@ class loader {
       if (i == 0) to = {at, pairs * padded(rank), inputs};
     }
   }
+  [[nodiscard]] std::byte* next() const { return base_ == nullptr ? nullptr : base_ + used_; }  // nullptr: only counts
   std::byte* place(const tensor_view& from, element type, std::uint32_t height, std::uint32_t width) {
-    std::byte* const at = base_ + used_;
+    std::byte* const at = next();
     used_ += (std::size_t{height} * width * element_bytes(type) + alignment - 1) / alignment * alignment;
     if (upload_) upload_->add(at, from, type, height, width);
     return at;
   }
 
   std::byte* place(const tensor_view& from, weight_format format, std::uint32_t height, std::uint32_t width) {
-    std::byte* const at = base_ + used_;
+    std::byte* const at = next();
     used_ += (coded_bytes(format, height, width) + alignment - 1) / alignment * alignment;
     if (upload_) upload_->add_coded(at, from, formats_.type, format, height, width);
     return at;

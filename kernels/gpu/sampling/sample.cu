@@ -78,7 +78,8 @@ struct sampled_row {
         row{work.from.logits + std::size_t{sample.logits_row} * work.vocab,
             work.from.allowed == nullptr ? nullptr : work.from.allowed + std::size_t{i} * ((work.vocab + 31) / 32),
             work.vocab},
-        mixed_raw{work.from.raw + std::size_t{sample.logits_row} * work.vocab, nullptr, work.vocab},
+        mixed_raw{work.from.raw == nullptr ? nullptr : work.from.raw + std::size_t{sample.logits_row} * work.vocab,
+                  nullptr, work.vocab},
         is_mixture(work.from.raw != nullptr),
         scratch(work.scratch, i, blocks_of(work.vocab)) {}
 
