@@ -13,10 +13,10 @@ constexpr std::string_view file_head =
 #
 # A flag overrides an environment variable (SKEIN_SERVER_PORT for server.port), which overrides this file. Files
 # conf.d/*.toml beside this one are read after it in the order of their names; later files override earlier ones.
-# `skein check-config --config F` lists all errors. `skein serve --config F --dump-config` prints the merged result with
-# the origin of each value. Each comment gives the meaning of a key and then its legal values. "Live" keys change
-# without a restart: SIGHUP reads all files again. This version runs on the CPU or on one NVIDIA GPU: several devices,
-# hip, int8 and nf4 are refused, and so are fp16 states on the CPU.
+# `skein check-config --config F` refuses what `skein serve --config F` would. `skein serve --config F --dump-config`
+# prints the merged result with the origin of each value. Each comment gives the meaning of a key and then its legal
+# values. "Live" keys change without a restart: SIGHUP reads all files again. Devices that this version or machine does
+# not have are refused, and so are fp16 states on the CPU.
 )";
 
 /// Whether a line may end at this blank: everywhere but inside a range, "0 .. 10".

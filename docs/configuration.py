@@ -26,6 +26,10 @@ skein check-config --config FILE         # lists all errors, each with file, lin
 skein serve --config FILE --dump-config  # prints the merged result and the origin of each value
 ```
 
+`check-config` refuses what `skein serve` would refuse with the same settings on this machine: beside wrong values also
+files that are missing or do not fit each other, devices that do not exist, and formats that a device cannot run. It reads
+no weights and takes no port, device memory or state directory, so it can run beside a server.
+
 Live keys change without a restart: `SIGHUP` (`systemctl reload skein`) reads all files again. If a file has an error, no
 setting changes and the error is logged.
 """

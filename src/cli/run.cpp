@@ -1,5 +1,6 @@
 #include "cli/run.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -16,7 +17,7 @@ int done(const result<void>& outcome) { return outcome ? static_cast<int>(exit_c
 
 /// One function per alternative, so that a forgotten command does not compile.
 struct runner {
-  serve_function serve;
+  server_functions server;
 
   int operator()(const print_text& what) const {
     std::fputs(what.text.c_str(), stdout);
@@ -29,7 +30,7 @@ struct runner {
     const log::options how = log_options(merged.settings.log);
     log::start(how);
     for (const auto& remark : what.remarks) log::warning("a deprecated flag was used", {{"remark", remark}});
-    const auto ended = serve(merged.settings, [&what] { return load_settings(what.configuration); });
+    const auto ended = server.serve(merged.settings, [&what] { return load_settings(what.configuration); });
     const bool in_record = !ended && how.shape == log::format::json;  // readers of JSON records get no plain line
     if (in_record) log::error("ended", {{"why", ended.error().message}});
     log::stop();
@@ -37,7 +38,9 @@ struct runner {
   }
   int operator()(const check_config_command& what) const {
     const auto merged = load_settings(what.configuration);
-    return merged.faults.empty() ? static_cast<int>(exit_code::ok) : report_faults(merged);
+    if (!merged.faults.empty()) return report_faults(merged);
+    log::set_minimum(std::max(log_options(merged.settings.log).minimum, log::level::warning));
+    return done(server.check(merged.settings));
   }
   int operator()(const generate_command& what) const { return done(generate(what)); }
   int operator()(const logits_command& what) const { return done(logits(what)); }
@@ -55,8 +58,8 @@ struct runner {
 
 }  // namespace
 
-int run(const command& what, serve_function serve) {
-  const int code = std::visit(runner{serve}, what);
+int run(const command& what, const server_functions& server) {
+  const int code = std::visit(runner{server}, what);
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == static_cast<int>(exit_code::ok))
     return fail({error_kind::io, "cannot write to stdout", {}});
   return code;

@@ -7,12 +7,16 @@
 
 namespace skein::cli {
 
-/// Runs the server until it ends; passed by main, so that commands do not depend on actors.
-/// `again` reads the settings again from the same sources.
-using serve_function = result<void> (*)(const config::config& settings, const std::function<config::loaded()>& again);
+/// The server; passed by main, so that commands do not depend on actors.
+struct server_functions {
+  /// Runs the server until it ends. `again` reads the settings again from the same sources.
+  result<void> (*serve)(const config::config& settings, const std::function<config::loaded()>& again);
+  /// Whether `serve` would accept the settings.
+  result<void> (*check)(const config::config& settings);
+};
 
 /// Executes a command, prints its errors, one line each, and returns the exit code of the process.
-[[nodiscard]] int run(const command& what, serve_function serve);
+[[nodiscard]] int run(const command& what, const server_functions& server);
 
 /// Prints an error as the program's last line and returns its exit code.
 [[nodiscard]] int fail(const error& why);

@@ -93,17 +93,20 @@ memory_room room_on(const cli::device_choice& device, const config::config& c, c
   return room_beside(order.memory_taken.value_or(0), free_bytes, order.memory_taken ? c.model.memory_bytes_max : 0);
 }
 
+/// The plan of an engine with this many slots.
+result<memory_plan> plan_slots(const config::config& c, const cli::opened_model& model,
+                               const cli::device_choice& device, std::uint32_t slots, cli::engine_wish& wish) {
+  wish.slots = slots;
+  wish.max_tick_tokens = std::max(tick_sizes(c.engine, device.gpu != nullptr).tokens, slots);
+  return cli::plan_engine(model, device, wish);
+}
+
 /// The memory plan of the next engine. Chooses the number of slots if the configuration leaves it open; `sharing`
 /// engines of this model, including this one, are still to come on the same device.
 result<memory_plan> plan_memory(const config::config& c, const cli::opened_model& model,
                                 const cli::device_choice& device, const memory_room& room, std::size_t sharing,
                                 cli::engine_wish& wish) {
-  const tick_sizes ticks(c.engine, device.gpu != nullptr);
-  const auto plan = [&](std::uint32_t slots) {
-    wish.slots = slots;
-    wish.max_tick_tokens = std::max(ticks.tokens, slots);
-    return cli::plan_engine(model, device, wish);
-  };
+  const auto plan = [&](std::uint32_t slots) { return plan_slots(c, model, device, slots, wish); };
   if (c.engine.slots > 0) return plan(c.engine.slots);
   const auto chosen = device.gpu ? default_gpu_slots(plan, room.left) : default_slots(plan, free_memory(), room.left);
   if (!chosen) return chosen.error();
@@ -212,7 +215,51 @@ result<engine_list> open_engines(const config::config& c, const load_order& orde
   return engines;
 }
 
+/// What the settings name, before any weight is read.
+struct named_parts {
+  cli::opened_model model;
+  std::shared_ptr<const tokenizer::vocabulary> vocabulary;
+  std::vector<cli::device_choice> devices;
+};
+
+result<named_parts> open_named(const config::config& c) {
+  auto model = cli::open_model(c.model.path, c.model.adapters);
+  if (!model) return model.error();
+  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
+  if (!vocabulary) return vocabulary.error();
+  auto devices = choose_devices(c.engine.device);
+  if (!devices) return devices.error();
+  return named_parts{std::move(*model), std::move(*vocabulary), std::move(*devices)};
+}
+
+std::function<result<std::vector<float>>(const std::string&)> state_loader(const config::config& c,
+                                                                           const model::model_info& info) {
+  return [info, allowed = c.model.allow_nonfinite](const std::string& path) {
+    return model::load_tuned_state(path, info, allowed);
+  };
+}
+
 }  // namespace
+
+result<request::served_model> check_engine(const config::config& c) {
+  request::served_model checked;
+#if SKEIN_FAKE_ENGINE
+  if (cli::split_devices(c.engine.device).front() == "fake") {
+    const auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
+    if (!vocabulary) return vocabulary.error();
+    return checked;
+  }
+#endif
+  const auto named = open_named(c);
+  if (!named) return named.error();
+  cli::engine_wish wish = wish_of(c, named->devices.size(), named->devices.front().gpu != nullptr);
+  for (const auto& device : named->devices)
+    if (const auto plan = plan_slots(c, named->model, device, std::max(c.engine.slots, 1u), wish); !plan)
+      return plan.error();
+  checked.load_state = state_loader(c, named->model.info);
+  checked.state = {named->model.info.state, dtype::f32};
+  return checked;
+}
 
 result<opened_engine> open_engine(const config::config& c, const load_order& order) {
 #if SKEIN_FAKE_ENGINE
@@ -222,31 +269,26 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
     return opened;
   }
 #endif
-  auto model = cli::open_model(c.model.path, c.model.adapters);
-  if (!model) return model.error();
-  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
-  if (!vocabulary) return vocabulary.error();
-  const auto devices = choose_devices(c.engine.device);
-  if (!devices) return devices.error();
-  const bool on_gpu = devices->front().gpu != nullptr;
-  auto engines = open_engines(c, order, *model, **vocabulary, *devices);
+  const auto named = open_named(c);
+  if (!named) return named.error();
+  const auto& [model, vocabulary, devices] = *named;
+  const bool on_gpu = devices.front().gpu != nullptr;
+  auto engines = open_engines(c, order, model, *vocabulary, devices);
   if (!engines) return engines.error();
 
   opened_engine opened;
   opened.engines = std::move(*engines);
-  const std::string name = c.model.name.empty() ? model->file.name() : c.model.name;
+  const std::string name = c.model.name.empty() ? model.file.name() : c.model.name;
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
-  opened.model.vocabulary = *vocabulary;
-  opened.model.path = model->file.path().string();
+  opened.model.vocabulary = vocabulary;
+  opened.model.path = model.file.path().string();
   opened.model.state = opened.engines.front()->info().state;
-  opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {
-    return model::load_tuned_state(path, info, allowed);
-  };
-  if (on_gpu) opened.model.card_usage = card_usage(*devices);
-  opened.model.card.version = to_string(model->info.version);
-  opened.model.card.layers = model->info.layers;
-  opened.model.card.embd = model->info.embd;
-  opened.model.card.parameters = model->info.parameters;
+  opened.model.load_state = state_loader(c, model.info);
+  if (on_gpu) opened.model.card_usage = card_usage(devices);
+  opened.model.card.version = to_string(model.info.version);
+  opened.model.card.layers = model.info.layers;
+  opened.model.card.embd = model.info.embd;
+  opened.model.card.parameters = model.info.parameters;
   return opened;
 }
 

@@ -30,4 +30,8 @@ struct load_order {
 /// not fit; unavailable for devices of different kinds, whose answers would differ.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
+/// Opens the files and devices that open_engine would, without reading weights or taking memory. Returns what
+/// open_states needs of the model. Errors: those of open_engine, except no_memory and those of the weights' values.
+[[nodiscard]] result<request::served_model> check_engine(const config::config& c);
+
 }  // namespace skein::supervisor
