@@ -9,25 +9,12 @@
 
 #include "model/files/checkpoint_limits.hpp"
 #include "model/files/file_bytes.hpp"
+#include "model/files/safetensors_header.hpp"
 
 namespace skein::cli {
 namespace {
 
 error cannot_write(const std::filesystem::path& path) { return {error_kind::io, "cannot write " + path.string(), {}}; }
-
-const char* name_of(dtype type) {
-  switch (type) {
-    case dtype::f32: return "F32";
-    case dtype::bf16: return "BF16";
-    case dtype::f16: return "F16";
-    case dtype::f64: return "F64";
-    case dtype::i8: return "I8";
-    case dtype::u8: return "U8";
-    case dtype::i32: return "I32";
-    case dtype::i64: return "I64";
-  }
-  return "?";
-}
 
 /// In quotes.
 std::string json_text(std::string_view text) {
@@ -64,9 +51,9 @@ result<std::string> header_of(std::span<const safetensors_writer::entry> entries
       bytes *= static_cast<std::uint64_t>(size);
       shape += (shape.empty() ? "" : ",") + std::to_string(size);
     }
-    json += (json.size() == 1 ? "" : ",") + json_text(each.name) + ":{\"dtype\":\"" + name_of(each.type) +
-            "\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(offset) + ',' +
-            std::to_string(offset + bytes) + "]}";
+    json += (json.size() == 1 ? "" : ",") + json_text(each.name) + ":{\"dtype\":\"" +
+            std::string(model::safetensors_name(each.type)) + "\",\"shape\":[" + shape + "],\"data_offsets\":[" +
+            std::to_string(offset) + ',' + std::to_string(offset + bytes) + "]}";
     offset += bytes;
   }
   json += '}';

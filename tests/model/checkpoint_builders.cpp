@@ -7,22 +7,10 @@
 #include <random>
 #include <stdexcept>
 
+#include "model/files/safetensors_header.hpp"
+
 namespace skein::test {
 namespace {
-
-std::string_view safetensors_type(dtype t) {
-  switch (t) {
-    case dtype::f32: return "F32";
-    case dtype::bf16: return "BF16";
-    case dtype::f16: return "F16";
-    case dtype::f64: return "F64";
-    case dtype::i8: return "I8";
-    case dtype::u8: return "U8";
-    case dtype::i32: return "I32";
-    case dtype::i64: return "I64";
-  }
-  return "?";
-}
 
 std::string_view storage_type(dtype t) {
   switch (t) {
@@ -262,7 +250,7 @@ std::string safetensors_header(const std::vector<tensor_plan>& plan) {
     for (const std::int64_t d : tensor.shape) (shape += shape.empty() ? "" : ",") += std::to_string(d);
     const std::size_t end = at + bytes_of(tensor);
     (header += header.size() > 1 ? "," : "") +=
-        "\"" + tensor.name + "\":{\"dtype\":\"" + std::string(safetensors_type(tensor.type)) + "\",\"shape\":[" +
+        "\"" + tensor.name + "\":{\"dtype\":\"" + std::string(model::safetensors_name(tensor.type)) + "\",\"shape\":[" +
         shape + "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
     at = end;
   }

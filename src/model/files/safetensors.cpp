@@ -12,15 +12,6 @@
 namespace skein::model {
 namespace {
 
-std::optional<dtype> type_named(std::string_view name) {
-  constexpr std::pair<std::string_view, dtype> names[] = {
-      {"F32", dtype::f32}, {"BF16", dtype::bf16}, {"F16", dtype::f16}, {"F64", dtype::f64},
-      {"I8", dtype::i8},   {"U8", dtype::u8},     {"I32", dtype::i32}, {"I64", dtype::i64}};
-  for (const auto& [known, type] : names)
-    if (known == name) return type;
-  return std::nullopt;
-}
-
 /// MLX stores a quantised matrix as three tensors.
 bool is_quantised_by_mlx(const std::vector<safetensors_entry>& entries) {
   const auto has = [&](std::string_view ending) {
@@ -34,7 +25,7 @@ result<found_tensor> checked(byte_span file, std::uint64_t data_begin, const saf
   const auto fault = [&](const std::string& what) {
     return damaged(entry.described_at, "tensor " + printable(entry.name) + ": " + what);
   };
-  const auto type = type_named(entry.type);
+  const auto type = safetensors_type(entry.type);
   if (!type) return fault("unknown element type " + printable(entry.type));
   if (entry.begin > entry.end) return fault("data_offsets end before they begin");
   if (entry.end > file.size() - data_begin)

@@ -5,6 +5,10 @@
 namespace skein::model {
 namespace {
 
+constexpr std::pair<std::string_view, dtype> type_names[] = {
+    {"F32", dtype::f32}, {"BF16", dtype::bf16}, {"F16", dtype::f16}, {"F64", dtype::f64},
+    {"I8", dtype::i8},   {"U8", dtype::u8},     {"I32", dtype::i32}, {"I64", dtype::i64}};
+
 /// Each member function parses one rule of the grammar and returns false after the first fault, which `fault_` keeps.
 class header_parser {
  public:
@@ -195,8 +199,20 @@ class header_parser {
 
 }  // namespace
 
-result<std::vector<safetensors_entry>> parse_safetensors_header(byte_span file, std::uint64_t begin,
-                                                                std::uint64_t end, file_metadata* metadata) {
+std::string_view safetensors_name(dtype type) {
+  for (const auto& [name, known] : type_names)
+    if (known == type) return name;
+  return "?";
+}
+
+std::optional<dtype> safetensors_type(std::string_view name) {
+  for (const auto& [known, type] : type_names)
+    if (known == name) return type;
+  return std::nullopt;
+}
+
+result<std::vector<safetensors_entry>> parse_safetensors_header(byte_span file, std::uint64_t begin, std::uint64_t end,
+                                                                file_metadata* metadata) {
   return header_parser(file, begin, end, metadata).run();
 }
 

@@ -5,6 +5,20 @@
 namespace skein::model {
 namespace {
 
+// In fla and rwkv-rs alike.
+constexpr rename_rule attention_rules[] = {
+    {"x_r", "x_r", change::vector},         {"x_w", "x_w", change::vector},  {"x_k", "x_k", change::vector},
+    {"x_v", "x_v", change::vector},         {"x_a", "x_a", change::vector},  {"x_g", "x_g", change::vector},
+    {"k_k", "k_k", change::vector},         {"k_a", "k_a", change::vector},  {"r_k", "r_k"},
+    {"r_proj.weight", "receptance.weight"}, {"k_proj.weight", "key.weight"}, {"v_proj.weight", "value.weight"},
+    {"o_proj.weight", "output.weight"},     {"g_norm.*", "ln_x."},
+};
+constexpr rename_rule ffn_rules[] = {
+    {"x_k", "x_k", change::vector},
+    {"key.weight", "key.weight"},
+    {"value.weight", "value.weight"},
+};
+
 constexpr rename_rule fla_7_outer[] = {
     {"model.embeddings.weight", "emb.weight"},
     {"model.layers.0.pre_norm.*", "blocks.0.ln0."},
@@ -15,15 +29,6 @@ constexpr rename_rule fla_7_layer[] = {
     {"attn_norm.*", "ln1."},
     {"ffn_norm.*", "ln2."},
     {"attn.x_x", "att.x_r att.x_w att.x_k att.x_v att.x_a att.x_g", change::rows},  // files of version 1
-    {"attn.x_r", "att.x_r", change::vector},
-    {"attn.x_w", "att.x_w", change::vector},
-    {"attn.x_k", "att.x_k", change::vector},
-    {"attn.x_v", "att.x_v", change::vector},
-    {"attn.x_a", "att.x_a", change::vector},
-    {"attn.x_g", "att.x_g", change::vector},
-    {"attn.k_k", "att.k_k", change::vector},
-    {"attn.k_a", "att.k_a", change::vector},
-    {"attn.r_k", "att.r_k"},
     {"attn.w_lora.lora.0.weight", "att.w1", change::transpose},
     {"attn.w_lora.lora.2.weight", "att.w2", change::transpose},
     {"attn.w_lora.lora.2.bias", "att.w0", change::vector},
@@ -35,15 +40,8 @@ constexpr rename_rule fla_7_layer[] = {
     {"attn.v_lora.lora.2.bias", "att.v0", change::vector},
     {"attn.g_lora.lora.0.weight", "att.g1", change::transpose},
     {"attn.g_lora.lora.2.weight", "att.g2", change::transpose},
-    {"attn.r_proj.weight", "att.receptance.weight"},
-    {"attn.k_proj.weight", "att.key.weight"},
-    {"attn.v_proj.weight", "att.value.weight"},
-    {"attn.o_proj.weight", "att.output.weight"},
-    {"attn.g_norm.*", "att.ln_x."},
-    {"ffn.x_k", "ffn.x_k", change::vector},
-    {"ffn.key.weight", "ffn.key.weight"},
-    {"ffn.value.weight", "ffn.value.weight"},
 };
+constexpr module_rules fla_7_modules[] = {{"attn.", "att.", attention_rules}, {"ffn.", "ffn.", ffn_rules}};
 
 constexpr rename_rule rwkv_rs_outer[] = {
     {"model.embed_tokens.weight", "emb.weight"},
@@ -52,37 +50,13 @@ constexpr rename_rule rwkv_rs_outer[] = {
     {"lm_head.weight", "head.weight"},
 };
 constexpr rename_rule rwkv_rs_layer[] = {
-    {"input_layernorm.*", "ln1."},
-    {"post_attention_layernorm.*", "ln2."},
-    {"linear_attn.x_r", "att.x_r", change::vector},
-    {"linear_attn.x_w", "att.x_w", change::vector},
-    {"linear_attn.x_k", "att.x_k", change::vector},
-    {"linear_attn.x_v", "att.x_v", change::vector},
-    {"linear_attn.x_a", "att.x_a", change::vector},
-    {"linear_attn.x_g", "att.x_g", change::vector},
-    {"linear_attn.w0", "att.w0", change::vector},
-    {"linear_attn.w1", "att.w1"},
-    {"linear_attn.w2", "att.w2"},
-    {"linear_attn.a0", "att.a0", change::vector},
-    {"linear_attn.a1", "att.a1"},
-    {"linear_attn.a2", "att.a2"},
-    {"linear_attn.v0", "att.v0", change::vector},
-    {"linear_attn.v1", "att.v1"},
-    {"linear_attn.v2", "att.v2"},
-    {"linear_attn.g1", "att.g1"},
+    {"input_layernorm.*", "ln1."}, {"post_attention_layernorm.*", "ln2."}, {"linear_attn.w0", "att.w0", change::vector},
+    {"linear_attn.w1", "att.w1"},  {"linear_attn.w2", "att.w2"},           {"linear_attn.a0", "att.a0", change::vector},
+    {"linear_attn.a1", "att.a1"},  {"linear_attn.a2", "att.a2"},           {"linear_attn.v0", "att.v0", change::vector},
+    {"linear_attn.v1", "att.v1"},  {"linear_attn.v2", "att.v2"},           {"linear_attn.g1", "att.g1"},
     {"linear_attn.g2", "att.g2"},
-    {"linear_attn.k_k", "att.k_k", change::vector},
-    {"linear_attn.k_a", "att.k_a", change::vector},
-    {"linear_attn.r_k", "att.r_k"},
-    {"linear_attn.r_proj.weight", "att.receptance.weight"},
-    {"linear_attn.k_proj.weight", "att.key.weight"},
-    {"linear_attn.v_proj.weight", "att.value.weight"},
-    {"linear_attn.o_proj.weight", "att.output.weight"},
-    {"linear_attn.g_norm.*", "att.ln_x."},
-    {"mlp.x_k", "ffn.x_k", change::vector},
-    {"mlp.key.weight", "ffn.key.weight"},
-    {"mlp.value.weight", "ffn.value.weight"},
 };
+constexpr module_rules rwkv_rs_modules[] = {{"linear_attn.", "att.", attention_rules}, {"mlp.", "ffn.", ffn_rules}};
 
 constexpr rename_rule attention_7_outer[] = {
     {"model.embeddings.weight", "emb.weight"},
@@ -125,11 +99,12 @@ constexpr rename_rule any_layer[] = {{"*", ""}};
 }  // namespace
 
 const naming& fla_7() {
-  static constexpr naming names{"Hugging Face, fla", "model.layers.", fla_7_outer, fla_7_layer};
+  static constexpr naming names{"Hugging Face, fla", "model.layers.", fla_7_outer, fla_7_layer, fla_7_modules};
   return names;
 }
 const naming& rwkv_rs_7() {
-  static constexpr naming names{"Hugging Face, rwkv-rs", "model.layers.", rwkv_rs_outer, rwkv_rs_layer};
+  static constexpr naming names{"Hugging Face, rwkv-rs", "model.layers.", rwkv_rs_outer, rwkv_rs_layer,
+                                rwkv_rs_modules};
   return names;
 }
 const naming& attention_7() {

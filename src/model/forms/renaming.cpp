@@ -23,6 +23,17 @@ std::optional<std::pair<const rename_rule*, std::string>> rule_for(std::span<con
   return std::nullopt;
 }
 
+/// The same for a name below a layer.
+std::optional<std::pair<const rename_rule*, std::string>> rule_in_layer(const naming& names, std::string_view name) {
+  auto rule = rule_for(names.layer, name);
+  for (const auto& module : names.modules) {
+    if (rule || !name.starts_with(module.theirs)) continue;
+    rule = rule_for(module.rules, name.substr(module.theirs.size()));
+    if (rule) rule->second.insert(0, module.original);
+  }
+  return rule;
+}
+
 std::int64_t dimensions_above_one(const tensor_view& view) {
   return std::ranges::count_if(view.shape, [](std::int64_t d) { return d > 1; });
 }
@@ -114,7 +125,7 @@ result<void> rename(found_model& found, const naming& names) {
     std::string_view number;
     if (!rule)
       if (const auto below = below_layer(tensor.name, names.layers, number); !below.empty()) {
-        rule = rule_for(names.layer, below);
+        rule = rule_in_layer(names, below);
         before = "blocks." + std::string(number) + ".";
       }
     if (!rule)

@@ -27,11 +27,18 @@ struct rename_rule {
   change how = change::none;
 };
 
+/// Names of one module of a layer, such as its attention, below a prefix.
+struct module_rules {
+  std::string_view theirs, original;  ///< the prefixes
+  std::span<const rename_rule> rules;
+};
+
 struct naming {
-  std::string_view form;               ///< for people
-  std::string_view layers;             ///< what stands before the number of a layer
-  std::span<const rename_rule> outer;  ///< whole names, tried first
-  std::span<const rename_rule> layer;  ///< names below a layer
+  std::string_view form;                       ///< for people
+  std::string_view layers;                     ///< what stands before the number of a layer
+  std::span<const rename_rule> outer;          ///< whole names, tried first
+  std::span<const rename_rule> layer;          ///< names below a layer
+  std::span<const module_rules> modules = {};  ///< more of them
 };
 
 /// Collects what happened to tensors, as lines for people.
