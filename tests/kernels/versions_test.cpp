@@ -34,7 +34,11 @@ kernels::model_dims dims_of(std::uint32_t embd, std::uint32_t head_size, std::ui
           .rank_g = 2 * rank,
           .rank_x = rank};
 }
-const kernels::model_dims base_dims = dims_of(128, 64, 448, 16), odd_dims = dims_of(72, 8, 101, 3);
+const kernels::model_dims base_dims = dims_of(128, 64, 448, 16), wide_dims = dims_of(192, 64, 500, 13),
+                          odd_dims = dims_of(72, 8, 101, 3);
+
+/// Both hold the same weights exactly and compute in fp32; 40 tokens of feedback enlarge each rounding.
+float tolerance(version of) { return of == version::v7 ? 1e-5f : 2e-5f; }
 
 std::unique_ptr<kernels::stages> cpu_of(const random_weights& model, dtype type, std::uint32_t threads = 3) {
   auto made = kernels::make_cpu_stages(model.weights(), type,
@@ -61,15 +65,15 @@ void for_each_version(const Body& body) {
 BOOST_AUTO_TEST_CASE(cpu_equals_the_reference) {
   for_each_version([](version of) {
     for_every_target([&] {
-      for (const auto& dims : {base_dims, odd_dims}) {
+      for (const auto& dims : {base_dims, wide_dims, odd_dims}) {
         for (const dtype type : {dtype::f32, dtype::bf16, dtype::f16}) {
           const random_weights model(of, dims, type, 1, of != version::v4 && type == dtype::bf16);
           const auto cpu = cpu_of(model, type), reference = reference_of(model);
           const tokens ids = random_tokens(40, dims.vocab, 2);
           const auto got = feed(*cpu, dims, 1, ids, 16), expected = feed(*reference, dims, 1, ids, 40);
           BOOST_TEST_CONTEXT("width " << dims.embd << ", " << to_string(type)) {
-            BOOST_TEST(difference(got, expected) < 2e-5f);
-            BOOST_TEST(difference(state_of(*cpu, 1), state_of(*reference, 1)) < 2e-5f);
+            BOOST_TEST(difference(got, expected) < tolerance(of));
+            BOOST_TEST(difference(state_of(*cpu, 1), state_of(*reference, 1)) < tolerance(of));
           }
         }
       }
@@ -77,43 +81,59 @@ BOOST_AUTO_TEST_CASE(cpu_equals_the_reference) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(chunks_and_threads_give_the_same_bits) {
+BOOST_AUTO_TEST_CASE(chunks_give_the_same_bits) {
   for_each_version([](version of) {
-    for (const auto& dims : {base_dims, odd_dims}) {
-      const random_weights model(of, dims, dtype::bf16, 3);
-      const auto cpu = cpu_of(model, dtype::bf16);
-      const tokens ids = random_tokens(64, dims.vocab, 4);
-      const auto whole = feed(*cpu, dims, 0, ids, 64);
-      const auto state = state_of(*cpu, 0);
-      for (const std::size_t chunk : {1, 3, 16}) {
-        BOOST_TEST(same_bits(feed(*cpu, dims, 2, ids, chunk), whole));
-        BOOST_TEST(same_bits(state_of(*cpu, 2), state));
+    for_every_target([&] {
+      for (const auto& dims : {base_dims, odd_dims}) {
+        const random_weights model(of, dims, dtype::bf16, 3);
+        const auto cpu = cpu_of(model, dtype::bf16);
+        const tokens ids = random_tokens(64, dims.vocab, 4);
+        const auto whole = feed(*cpu, dims, 0, ids, 64);
+        const auto state = state_of(*cpu, 0);
+        for (const std::size_t chunk : {1, 3, 16}) {
+          BOOST_TEST(same_bits(feed(*cpu, dims, 2, ids, chunk), whole));
+          BOOST_TEST(same_bits(state_of(*cpu, 2), state));
+        }
       }
-      for (const std::uint32_t threads : {1u, 2u}) {
-        const auto other = cpu_of(model, dtype::bf16, threads);
-        BOOST_TEST(same_bits(feed(*other, dims, 0, ids, 20), whole));
-        BOOST_TEST(same_bits(state_of(*other, 0), state));
+    });
+  });
+}
+
+BOOST_AUTO_TEST_CASE(threads_give_the_same_bits) {
+  for_each_version([](version of) {
+    for (const auto& dims : {wide_dims, odd_dims}) {
+      const random_weights model(of, dims, dtype::f16, 5);
+      const tokens ids = random_tokens(50, dims.vocab, 6);
+      const auto one = cpu_of(model, dtype::f16, 1);
+      const auto logits = feed(*one, dims, 0, ids, 20);
+      for (std::uint32_t threads = 2; threads <= 4; ++threads) {
+        const auto cpu = cpu_of(model, dtype::f16, threads);
+        BOOST_TEST(same_bits(feed(*cpu, dims, 0, ids, 20), logits));
+        BOOST_TEST(same_bits(state_of(*cpu, 0), state_of(*one, 0)));
       }
     }
   });
 }
 
+// Random ticks of random pieces: each sequence must end as if it had been alone.
 BOOST_AUTO_TEST_CASE(results_do_not_depend_on_batch_composition) {
   constexpr std::uint32_t sequences = 5;
   for_each_version([](version of) {
-    const random_weights model(of, odd_dims, dtype::bf16, 7, of != version::v4);
-    const auto cpu = cpu_of(model, dtype::bf16);
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-      random_numbers random(seed);
-      std::vector<tokens> ids;
-      for (std::uint32_t s = 0; s < sequences; ++s)
-        ids.push_back(random_tokens(20 + random.below(30), odd_dims.vocab, seed * 100 + s));
-      const auto logits = feed_in_batch(*cpu, odd_dims, ids, 14, seed);
-      BOOST_TEST_CONTEXT("seed " << seed) {
-        for (std::uint32_t s = 0; s < sequences; ++s) {
-          const auto state = state_of(*cpu, s);
-          BOOST_TEST(same_bits(feed(*cpu, odd_dims, s, ids[s], 80), logits[s]));
-          BOOST_TEST(same_bits(state_of(*cpu, s), state));
+    for (const auto& dims : {base_dims, odd_dims}) {
+      const random_weights model(of, dims, dtype::bf16, 7, of != version::v4);
+      const auto cpu = cpu_of(model, dtype::bf16);
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        random_numbers random(seed);
+        std::vector<tokens> ids;
+        for (std::uint32_t s = 0; s < sequences; ++s)
+          ids.push_back(random_tokens(20 + random.below(30), dims.vocab, seed * 100 + s));
+        const auto logits = feed_in_batch(*cpu, dims, ids, 14, seed);
+        BOOST_TEST_CONTEXT("seed " << seed) {
+          for (std::uint32_t s = 0; s < sequences; ++s) {
+            const auto state = state_of(*cpu, s);
+            BOOST_TEST(same_bits(feed(*cpu, dims, s, ids[s], 80), logits[s]));
+            BOOST_TEST(same_bits(state_of(*cpu, s), state));
+          }
         }
       }
     }
@@ -123,7 +143,7 @@ BOOST_AUTO_TEST_CASE(results_do_not_depend_on_batch_composition) {
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   for_each_version([](version of) {
     const random_weights model(of, odd_dims, dtype::f32, 8);
-    check_states_move(*cpu_of(model, dtype::f32), *reference_of(model), model.dims(), 2e-5f);
+    check_states_move(*cpu_of(model, dtype::f32), *reference_of(model), model.dims(), tolerance(of));
   });
 }
 
