@@ -1,5 +1,6 @@
 // Seeded lives of a server: requests at and beyond every limit, pauses, resumes, stops, clients that hang up, limits
-// that are read again and models that change, in any order, over the fake engine, the CPU's and the emulated GPU's.
+// that are read again and models that change, in any order, over the fake engine, the CPU's and the emulated GPU's. In
+// half of them requests are turns of sessions too, which are continued, retried, forked, rolled back and deleted.
 // Every request is answered, none with a 500, and nothing is left behind. $SKEIN_FUZZ_SECONDS: for how long each engine
 // is tried (3); $SKEIN_SEED: one life only.
 #include <boost/test/data/test_case.hpp>
@@ -25,7 +26,9 @@ constexpr std::uint32_t prompt_tokens_max = 120;
 class random_server {
  public:
   random_server(const byte_engine& with, std::uint64_t seed)
-      : random_(seed), b_(with, 1 + static_cast<std::uint32_t>(random_() % 4)) {
+      : random_(seed),
+        b_(with, 1 + static_cast<std::uint32_t>(random_() % 4),
+           seed % 2 == 0 ? engine_bench::stores::sessions : engine_bench::stores::none) {
     b_.reload([](auto& s) {
       s.limits.prompt_tokens_max = prompt_tokens_max;
       s.limits.max_tokens_max = 40;  // larger values are cut to this, and every answer ends
@@ -38,6 +41,7 @@ class random_server {
       if (one_in(2)) b_.hang_up(name);
     }
     for (int i = 0; i < 19'000 && !all_ended(); ++i) b_.turn();
+    b_.self_check();
     for (const std::string& name : names())
       BOOST_REQUIRE_MESSAGE(b_.clients.at(name).out->ended,
                             name << " has no end: " << b_.clients.at(name).sent
@@ -50,6 +54,7 @@ class random_server {
 
  private:
   void step() {
+    if (b_.sessions && one_in(6)) return change_session();
     switch (below(14)) {
       case 0:
       case 1:
@@ -68,11 +73,20 @@ class random_server {
           b_.turn();
           b_.self_check();
         }
+        note_responses();
     }
   }
 
+  void note_responses() {
+    constexpr std::string_view mark = R"({"id":"resp_)";
+    for (const auto& [name, c] : b_.clients)
+      if (c.out->ended && c.out->status == 200 && c.out->text.starts_with(mark))
+        responses_.push_back(c.out->text.substr(7, c.out->text.find('"', 7) - 7));
+  }
+
   void send() {
-    const std::string name = "r" + std::to_string(++sent_);
+    const std::string name = next_name();
+    if (b_.sessions && one_in(2)) return send_turn(name);
     switch (below(5)) {
       case 0: return open(name, "/v1/completions", R"("prompt":)" + prompt() + sampling() + completion());
       case 1: return open(name, "/v1/batch/completions", R"("contents":["ab",)" + text() + "]" + sampling());
@@ -81,11 +95,50 @@ class random_server {
              R"("messages":[{"role":"user","content":)" + text() + "}]" + sampling() + chat());
     }
   }
-  void open(const std::string& name, const std::string& path, const std::string& fields) {
-    b_.open(name, path, "{" + fields + "}");
+  void open(const std::string& name, const std::string& path, const std::string& fields,
+            const std::string& request_key = "") {
+    b_.open(name, path, "{" + fields + "}", "POST", request_key);
   }
+  /// A turn of a session, at times one that was sent before.
+  void send_turn(const std::string& name) {
+    if (!turns_.empty() && one_in(5)) {
+      const turn& again = turns_[below(static_cast<std::uint32_t>(turns_.size()))];
+      return open(name, again.path, again.fields, again.key);
+    }
+    turn t{.path = "/v1/completions", .fields = R"("prompt":)" + text(), .key = one_in(3) ? name : ""};
+    if (one_in(4)) {
+      t = {"/v1/responses", R"("input":)" + text() + one_of("max_output_tokens", {"1", "3", "40", "-1"}), t.key};
+      if (!responses_.empty() && one_in(2)) t.fields += R"(,"previous_response_id":")" + some_of(responses_) + '"';
+      turns_.push_back(t);
+      return open(name, t.path, t.fields, t.key);
+    }
+    if (one_in(2)) t = {"/v1/chat/completions", R"("messages":[{"role":"user","content":)" + text() + "}]", t.key};
+    if (one_in(5)) t.fields = R"("continue":true)";
+    t.fields += R"(,"session_id":")" + session() + '"' + sampling();
+    if (one_in(4)) t.fields += one_of("from_version", {"0", "1", "2", "9", "-1"});
+    if (one_in(6)) t.fields += one_of("expected_version", {"0", "1", "2"});
+    if (one_in(3)) t.fields += R"(,"store_on_disconnect":true)";
+    if (one_in(8)) t.fields += R"(,"store":false)";
+    turns_.push_back(t);
+    open(name, t.path, t.fields, t.key);
+  }
+  void change_session() {
+    const std::string name = next_name(), path = "/v1/sessions/" + session();
+    switch (below(8)) {
+      case 0: b_.open(name, path, "", "DELETE"); return;
+      case 1: return open(name, path + "/fork", R"("to":")" + session() + '"' + one_of("version", {"1", "2", "9"}));
+      case 2: return open(name, path + "/rollback", R"("version":)" + some({"0", "1", "2", "9"}));
+      case 3: return open(name, path, R"("title":)" + text());
+      case 4: return open(name, "/state/delete", R"("session_id":")" + session() + '"');
+      case 5: b_.open(name, path + "?transcript=true", "", "GET"); return;
+      case 6: b_.open(name, "/v1/sessions", "", "GET"); return;
+      default: b_.open(name, path + "/versions", "", "GET");
+    }
+  }
+  std::string session() { return "s" + std::to_string(below(4)); }
+  std::string next_name() { return "r" + std::to_string(++sent_); }
   void resume() {
-    const std::string name = "r" + std::to_string(++sent_);
+    const std::string name = next_name();
     std::string fields = R"("request_id":")" + some_id() + '"';
     if (one_in(3)) fields += bias();
     if (one_in(3)) fields += one_of("max_tokens", {"1", "5", "0", "-1", "4294967296"});
@@ -201,9 +254,16 @@ class random_server {
   std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
   bool one_in(std::uint32_t n) { return below(n) == 0; }
 
+  /// A request that can be sent again.
+  struct turn {
+    std::string path, fields, key;
+  };
+
   std::mt19937_64 random_;
   engine_bench b_;
   std::uint32_t sent_ = 0, models_ = 0;
+  std::vector<turn> turns_;
+  std::vector<std::string> responses_;  ///< ids
 };
 
 std::chrono::duration<double> fuzz_time() {

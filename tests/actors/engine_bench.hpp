@@ -12,6 +12,7 @@
 #include "actors/device/scheduler.hpp"
 #include "actors/request/service/api_service.hpp"
 #include "engine/engine.hpp"
+#include "tests/actors/engine_sessions.hpp"
 #include "tests/actors/generation_bench.hpp"
 
 namespace skein::test {
@@ -37,7 +38,20 @@ class engine_bench : public generation_bench {
     std::string sent = {};
   };
 
-  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3) : with_(with), slots_(slots) { load("tiny"); }
+  enum class stores : std::uint8_t { none, sessions };
+
+  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3, stores kept = stores::none)
+      : with_(with), slots_(slots), keeps_(kept == stores::sessions) {
+    load("tiny");
+    if (!keeps_) return;
+    sessions = std::make_unique<engine_sessions>(questions, time, devices_.front()->work->info().state,
+                                                 byte_engine::vocab, [this](persistence::session_uid gone) {
+                                                   for (const auto& one : devices_)
+                                                     one->schedule.handle(device::forget{gone}, time.now());
+                                                 });
+    context->persistence = &questions;
+    context->persistence_counters = &sessions->counters;
+  }
   ~engine_bench() {
     clients.clear();
     for (const auto& one : devices_) read(*one);
@@ -46,15 +60,19 @@ class engine_bench : public generation_bench {
   engine_bench& operator=(const engine_bench&) = delete;
 
   /// Sends a request and keeps its connection open under `name`, which is its X-Request-Id.
-  client& open(const std::string& name, const std::string& path, const std::string& body) {
+  client& open(const std::string& name, const std::string& path, const std::string& body,
+               const std::string& method = "POST", const std::string& request_key = "") {
     client& c = clients[name];
     c = {};
     c.sent = path + " " + body;
     c.out = std::make_shared<response_recorder>();
     connection::request_head head;
-    head.method = "POST";
-    head.raw_path = head.path = path;
+    head.method = method;
+    const auto question = path.find('?');
+    head.raw_path = head.path = path.substr(0, question);
+    if (question != std::string::npos) head.query = path.substr(question + 1);
     head.fields = {{"x-request-id", name}};
+    if (!request_key.empty()) head.fields.emplace_back("idempotency-key", request_key);
     head.remote_address = "127.0.0.1";
     c.call = service.accept(head, c.out);
     if (c.call) c.call->body(body);
@@ -84,9 +102,10 @@ class engine_bench : public generation_bench {
       model->cut_off = true;
       devices_.back()->schedule.handle(device::shutdown{time.now()}, time.now());
     }
-    auto& fresh = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_)));
+    auto& fresh = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_), keeps_));
     model = fresh.model;
     model->served.names = {name};
+    model->served.card.identity = engine_sessions::identity;
     model->served.vocabulary = byte_engine::words();
     model->served.vocab = byte_engine::vocab;
     context->models->put(model, true);
@@ -94,7 +113,7 @@ class engine_bench : public generation_bench {
 
   /// One more device of the current model, with a copy of its weights.
   void add_device() {
-    auto& more = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_)));
+    auto& more = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_), keeps_));
     more.id = static_cast<device_id>(model->devices.size());
     model->devices.add(more.inbox, &more.counters);
   }
@@ -113,6 +132,7 @@ class engine_bench : public generation_bench {
   /// One round of each device thread, and what it brings the io thread.
   void turn() {
     for (std::size_t i = 0; i < devices_.size(); ++i) turn(*devices_[i]);
+    if (sessions) sessions->turn(hub);
     hub.tick(time.now());
     run_posted();
     time.advance(1ms);
@@ -147,6 +167,7 @@ class engine_bench : public generation_bench {
   }
   void self_check() const {
     for (const auto& one : devices_) one->schedule.self_check();
+    if (sessions) sessions->self_check();
   }
   /// Nothing runs: everything was given back, what was cancelled last soon after.
   void expect_idle() {
@@ -160,6 +181,9 @@ class engine_bench : public generation_bench {
       BOOST_TEST(one->schedule.counts().parked == 0u);
     }
     BOOST_TEST(context->requests->running().empty());
+    if (!sessions) return;
+    BOOST_TEST(sessions->counters.leases.load() == 0u);
+    BOOST_TEST(sessions->counters.waiters.load() == 0u);
   }
 
   /// The text that a stream's deltas make: thinking and content.
@@ -178,10 +202,11 @@ class engine_bench : public generation_bench {
   }
 
   std::map<std::string, client> clients;
+  std::unique_ptr<engine_sessions> sessions;  ///< null: without stores::sessions
   request::api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
 
  private:
-  static device::scheduler_options options(const engine::engine_info& info) {
+  static device::scheduler_options options(const engine::engine_info& info, bool keeps_states) {
     device::scheduler_options o;
     o.slots = info.slots;
     o.max_tick_tokens = info.max_tick_tokens;
@@ -190,6 +215,8 @@ class engine_bench : public generation_bench {
     o.state = info.state;
     o.leaving_max = info.leaving_max;
     o.coming_max = info.coming_max;
+    o.chunk_tokens = info.chunk_tokens;
+    o.keeps_states = keeps_states;
     o.prefill_chunk_tokens = 8;
     o.turn_tokens = 6;
     return o;
@@ -197,8 +224,10 @@ class engine_bench : public generation_bench {
 
   /// A model in memory, with its device.
   struct device_line {
-    explicit device_line(std::unique_ptr<skein::engine::engine> with)
-        : work(std::move(with)), schedule(options(work->info())), model(std::make_shared<request::loaded_model>()) {
+    device_line(std::unique_ptr<skein::engine::engine> with, bool keeps_states)
+        : work(std::move(with)),
+          schedule(options(work->info(), keeps_states)),
+          model(std::make_shared<request::loaded_model>()) {
       counters.slots = work->info().slots;
       model->devices.add(inbox, &counters);
     }
@@ -238,7 +267,9 @@ class engine_bench : public generation_bench {
   }
   void hand_out(device_line& of) {
     of.schedule.take_events([this](std::uint32_t, device::events&& batch) { hub.dispatch(std::move(batch.items)); });
-    of.schedule.take_news([](const auto&) {});
+    of.schedule.take_news([&](const device::state_news& news) {
+      if (sessions) sessions->hear(news, of.id);
+    });
   }
   void read(device_line& of) {
     std::vector<device::message> messages;
@@ -257,6 +288,7 @@ class engine_bench : public generation_bench {
 
   const byte_engine& with_;
   const std::uint32_t slots_;
+  const bool keeps_;
   std::vector<std::unique_ptr<device_line>> devices_;
 };
 
