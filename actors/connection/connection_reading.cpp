@@ -120,8 +120,8 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
       refuse(taken.error());
       co_return false;
     }
-    if (const auto room = in_hold_.set(decoder.body_bytes()); room != byte_share::outcome::taken) {
-      refuse_memory(room, decoder.body_bytes());
+    if (const auto room = in_hold_.set(decoder.held_bytes()); room != byte_share::outcome::taken) {
+      refuse_memory(room, decoder.held_bytes());
       co_return false;
     }
     in_ = fresh.substr(*taken);

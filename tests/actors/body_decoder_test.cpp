@@ -90,6 +90,39 @@ BOOST_AUTO_TEST_CASE(a_chunk_above_the_limit_is_refused_when_it_is_announced) {
   BOOST_TEST(decode_both_ways(chunked, "ffffffffffffffff\r\n", limits).status == 413u);
 }
 
+// The memory that an allocator has given away for a body: its block and those that were outgrown.
+BOOST_AUTO_TEST_CASE(a_body_holds_no_more_memory_than_it_says) {
+  arriving_bytes announced(300'000);
+  for (int i = 0; i < 300; ++i) announced.append(std::string(1000, 'x'));
+  BOOST_TEST(announced.held_bytes() == 300'000u);
+  BOOST_TEST(announced.so_far().capacity() == 300'000u);  // in one block from the first byte on
+  arriving_bytes file(std::uint64_t{1} << 40);
+  file.append("x");
+  BOOST_TEST(file.so_far().capacity() <= 1u << 20);  // an announcement alone gets little address space
+  BOOST_TEST(file.held_bytes() == 1u);
+
+  arriving_bytes chunk;
+  chunk.with_room_for(60'000).append(std::string(60'000, 'x'));
+  BOOST_TEST(chunk.held_bytes() == 60'000u);
+  for (const std::size_t bytes : {1u, 20u, 4000u, 5000u, 70'000u, 500'000u}) {
+    arriving_bytes unknown;
+    BOOST_TEST(unknown.held_bytes() == 0u);
+    std::size_t outgrown = 0, capacity = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      unknown.append("x");
+      if (unknown.so_far().capacity() == capacity) continue;
+      outgrown += capacity < 128 * 1024 ? capacity : 0;  // larger blocks go back to the system
+      capacity = unknown.so_far().capacity();
+    }
+    BOOST_TEST_CONTEXT(bytes) {
+      BOOST_TEST(unknown.held_bytes() >= bytes);
+      BOOST_TEST(unknown.held_bytes() >= outgrown + (capacity < 128 * 1024 ? capacity : bytes));
+      BOOST_TEST(unknown.held_bytes() <= std::max<std::size_t>(6000, 6 * bytes));
+      BOOST_TEST(unknown.release().size() == bytes);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(framing_counts_too) {
   connection_limits limits;
   limits.request_wire_bytes_max = 60;

@@ -55,6 +55,14 @@ BOOST_AUTO_TEST_CASE(faults_are_seen_as_early_as_they_can_be) {
   BOOST_TEST(told(std::string("\x91", 1) + '\x80', 1).ends_with(":1002 "));
 }
 
+BOOST_AUTO_TEST_CASE(an_announced_message_takes_one_block) {
+  frame_reader reader(1 << 20);
+  std::string in{'\x81', '\xfe', '\xea', '\x60'};  // 60,000 bytes
+  in += "mask" + std::string(50'000, 'm');
+  BOOST_TEST(!reader.next(in).has_value());
+  BOOST_TEST(reader.held_bytes() == 50'000u);
+}
+
 BOOST_AUTO_TEST_CASE(own_frames_have_the_shortest_length) {
   BOOST_TEST(text_frame("ab") == (std::string("\x81\x02") + "ab"));
   BOOST_TEST(text_frame(std::string(126, 'x')).substr(0, 4) == (std::string("\x81\x7e\x00\x7e", 4)));

@@ -8,6 +8,9 @@ namespace {
 /// Limit on a chunk line: a size of at most 16 digits, and extensions, which are ignored.
 constexpr std::uint32_t chunk_line_bytes_max = 1024;
 
+/// A chunk up to this size gets its room when it is announced, a longer one as it arrives.
+constexpr std::uint64_t announced_chunk_max = 64 * 1024;
+
 const refusal bad_chunk{400, "the chunked body is malformed"};
 
 bool control_character(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
@@ -21,7 +24,8 @@ body_decoder::body_decoder(const body_framing& framing, const connection_limits&
       state_(framing.chunked              ? state::size
              : framing.content_length > 0 ? state::fixed
                                           : state::done),
-      remaining_(framing.content_length) {}
+      remaining_(framing.content_length),
+      body_(framing.chunked ? 0 : framing.content_length) {}
 
 accepted<std::size_t> body_decoder::take(std::string_view bytes) {
   std::size_t taken = 0;
@@ -87,6 +91,7 @@ accepted<void> body_decoder::take_size_digit(char c) {
   if (line_bytes_ == 0 || (c != ';' && c != '\r')) return bad_chunk;
   if (remaining_ > body_bytes_max_ || body_.size() > body_bytes_max_ - remaining_)
     return body_too_large(body_bytes_max_);
+  if (remaining_ <= announced_chunk_max) (void)body_.with_room_for(static_cast<std::size_t>(remaining_));
   state_ = c == ';' ? state::extension : state::size_lf;
   return {};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "actors/connection/http/arriving_bytes.hpp"
 #include "actors/connection/http/http.hpp"
 #include "actors/connection/http/refusal.hpp"
 #include "actors/connection/http/request_gate.hpp"
@@ -25,10 +26,10 @@ class body_decoder {
   [[nodiscard]] bool done() const { return state_ == state::done; }
   /// Bytes taken so far, framing included.
   [[nodiscard]] std::uint64_t wire_bytes() const { return wire_bytes_; }
-  /// Bytes of the body so far, in memory.
-  [[nodiscard]] std::size_t body_bytes() const { return body_.size(); }
+  /// Memory of the body so far.
+  [[nodiscard]] std::size_t held_bytes() const { return body_.held_bytes(); }
   /// The body so far, moved out.
-  [[nodiscard]] std::string release() { return std::move(body_); }
+  [[nodiscard]] std::string release() { return body_.release(); }
 
  private:
   /// The chunk of size 0 is followed by trailer lines and an empty line.
@@ -47,7 +48,7 @@ class body_decoder {
   std::uint64_t wire_bytes_ = 0;
   std::uint32_t line_bytes_ = 0;     ///< of the current chunk line or trailer line
   std::uint32_t trailer_bytes_ = 0;  ///< of all trailer lines
-  std::string body_;
+  arriving_bytes body_;
 };
 
 }  // namespace skein::connection

@@ -90,9 +90,10 @@ std::optional<socket_event> frame_reader::next(std::string& in) {
       used += size;
       in_frame_ = true;
       taken_ = 0;
+      if (!control_ && !in_message_) message_ = arriving_bytes(final_ ? left_ : 0);
     }
-    std::string& to = control_ ? small_ : message_;
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size() - used));
+    std::string& to = control_ ? small_ : message_.with_room_for(count);
     for (std::size_t i = 0; i < count; ++i)
       to += static_cast<char>(in[used + i] ^ mask_[(taken_ + i) % std::size(mask_)]);
     used += count;
@@ -119,7 +120,7 @@ std::optional<socket_event> frame_reader::frame_over() {
   if (!final_) return std::nullopt;
   if (checked_ < message_.size()) return fault(close_code::not_utf8, "text must end with a complete character");
   checked_ = 0;
-  return socket_event{kind::text, std::exchange(message_, {}), 0};
+  return socket_event{kind::text, message_.release(), 0};
 }
 
 std::optional<socket_event> frame_reader::closed() const {
@@ -134,7 +135,7 @@ std::optional<socket_event> frame_reader::closed() const {
 
 bool frame_reader::text_is_sound() {
   while (checked_ < message_.size()) {
-    const auto head = first_character(std::string_view(message_).substr(checked_));
+    const auto head = first_character(std::string_view(message_.so_far()).substr(checked_));
     if (head.what == utf8_head::kind::incomplete) return true;
     if (!head.is_character()) return false;
     checked_ += head.bytes;

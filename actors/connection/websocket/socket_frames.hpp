@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "actors/connection/http/arriving_bytes.hpp"
+
 /// WebSocket frames (RFC 6455), as read and written by a server. Messages are text; no extensions. No sockets and no
 /// clock.
 namespace skein::connection {
@@ -39,7 +41,7 @@ class frame_reader {
   [[nodiscard]] std::optional<socket_event> next(std::string& in);
 
   /// Bytes of incomplete messages in memory.
-  [[nodiscard]] std::size_t held_bytes() const { return message_.size() + small_.size(); }
+  [[nodiscard]] std::size_t held_bytes() const { return message_.held_bytes() + small_.size(); }
 
  private:
   [[nodiscard]] bool read_header(std::string_view in, std::size_t& size, std::optional<socket_event>& fault);
@@ -53,9 +55,10 @@ class frame_reader {
   std::uint64_t left_ = 0;   // bytes of the frame's payload not yet received
   std::uint64_t taken_ = 0;  // bytes of it received so far, for the mask
   char mask_[4] = {};
-  std::string message_, small_;  // payload of a text message so far; of a control frame
-  std::size_t checked_ = 0;      // bytes of message_ that are known to be complete characters
-  bool in_message_ = false;      // between fragments of a message
+  arriving_bytes message_;   // payload of a text message so far
+  std::string small_;        // payload of a control frame
+  std::size_t checked_ = 0;  // bytes of message_ that are known to be complete characters
+  bool in_message_ = false;  // between fragments of a message
 };
 
 /// A server frame: unfragmented and unmasked.
