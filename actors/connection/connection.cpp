@@ -141,9 +141,9 @@ void connection::lose_call(std::string_view why, unsigned status) {
   if (lost->call) calls([&] { lost->call->gone(why, status); });
 }
 
-/// Responds in place of the service and ends the exchange, if one has begun; otherwise `fields` are those of the
-/// request, if they could be read. `run` then closes the connection.
-void connection::refuse(const refusal& why, const header_list& fields) {
+/// Responds in place of the service and ends the exchange, if one has begun; otherwise `fields` and `target` are those
+/// of the request, if they could be read. `run` then closes the connection.
+void connection::refuse(const refusal& why, const header_list& fields, std::string_view target) {
   if (closed_) return;
   if (exchange_ && exchange_->progress != exchange::answer::none) return cut(why.message);
   const bool begun = exchange_ && exchange_->call;
@@ -152,7 +152,7 @@ void connection::refuse(const refusal& why, const header_list& fields) {
   if (why.status == 429 || why.status == 503) headers.emplace_back("Retry-After", "1");
   const std::string in_its_words = begun ? exchange_->call->error_body(why.status, why.message) : std::string();
   lose_call(why.message, why.status);
-  std::string body = home_->service().error_body(why.status, why.message);
+  std::string body = home_->service().error_body(why.status, why.message, target);
   if (!in_its_words.empty()) body = in_its_words;
   const response_frame frame{.kind = response_frame::body::sized,
                              .content_length = body.size(),

@@ -63,7 +63,7 @@ class connection : public std::enable_shared_from_this<connection> {
   void begin_exchange(admission admitted);
   void end_exchange();
   void lose_call(std::string_view why, unsigned status);
-  void refuse(const refusal& why, const header_list& fields = {});
+  void refuse(const refusal& why, const header_list& fields = {}, std::string_view target = {});
   void refuse_memory(byte_share::outcome no, std::size_t bytes);
   void close();
   template <typename Function>

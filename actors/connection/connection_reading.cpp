@@ -42,7 +42,7 @@ asio::awaitable<bool> connection::serve_one() {
   if (!header) co_return false;
   auto admitted = pass_gate(std::move(*header), home_->limits());
   if (!admitted) {
-    refuse(admitted.error(), header->fields);
+    refuse(admitted.error(), header->fields, header->target);
     co_return false;
   }
   const body_framing framing = admitted->framing;

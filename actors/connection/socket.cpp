@@ -21,7 +21,7 @@ void connection::upgrade(header_list headers) {
   if (exchange_->progress != exchange::answer::none) return log::error("a second response was dropped");
   if (exchange_->http_1_0) {
     headers.emplace_back("Content-Type", "application/json");
-    return respond(400, headers, home_->service().error_body(400, "a WebSocket needs HTTP/1.1"));
+    return respond(400, headers, home_->service().error_body(400, "a WebSocket needs HTTP/1.1", ""));
   }
   headers.emplace_back("Upgrade", "websocket");
   headers.emplace_back("Connection", "Upgrade");

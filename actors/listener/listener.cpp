@@ -172,7 +172,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   void turn_away(stream_socket socket, bool has_tls) {
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
     if (has_tls) return;
-    const std::string body = lanes_.front().service.error_body(503, "too many connections");
+    const std::string body = lanes_.front().service.error_body(503, "too many connections", "");
     auto headers = lanes_.front().service.refusal_headers({});
     headers.insert(headers.end(), {{"Content-Type", "application/json"}, {"Retry-After", "1"}});
     const std::string head = connection::response_head(503, headers,

@@ -29,8 +29,8 @@ class front_service final : public connection::http_service {
   connection::header_list refusal_headers(const connection::header_list& fields) override {
     return behind_->refusal_headers(fields);
   }
-  std::string error_body(unsigned status, std::string_view message) override {
-    return behind_->error_body(status, message);
+  std::string error_body(unsigned status, std::string_view message, std::string_view target) override {
+    return behind_->error_body(status, message, target);
   }
 
  private:

@@ -119,7 +119,7 @@ class toy_service final : public http_service {
     return std::make_unique<toy_call>(seen_, head, std::move(out), outbound_max_);
   }
 
-  std::string error_body(unsigned status, std::string_view message) override {
+  std::string error_body(unsigned status, std::string_view message, std::string_view) override {
     return "{\"status\":" + std::to_string(status) + ",\"error\":\"" + std::string(message) + "\"}";
   }
 

@@ -110,8 +110,9 @@ class http_service {
   /// Headers of a refusal by the connection itself if no exchange has begun; `fields` are those of the request, as far
   /// as they could be read.
   [[nodiscard]] virtual header_list refusal_headers(const header_list& /*fields*/) { return {}; }
-  /// The body for a refusal by the connection itself (400 framing, 408, 413, 414, 417, 431, 501, 503), as JSON.
-  [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message) = 0;
+  /// The body for a refusal by the connection itself (400 framing, 408, 413, 414, 415, 417, 431, 501, 503), as JSON.
+  /// `target` is the request's as sent, empty if it could not be read.
+  [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message, std::string_view target) = 0;
 };
 
 /// Limits of connections, and the settings beside them that connections need.

@@ -220,9 +220,9 @@ api_service::api_service(std::shared_ptr<const service_context> context, request
 header_list api_service::refusal_headers(const header_list& fields) { return start_answer(fields, *context_).headers; }
 
 /// Called for requests that the connection itself refuses.
-std::string api_service::error_body(unsigned status, std::string_view message) {
+std::string api_service::error_body(unsigned status, std::string_view message, std::string_view target) {
   context_->metrics->of(hub_.io_thread()).count_exchange("none", "", status);
-  return protocol::error_body(status, message);
+  return protocol::error_body(status, message, exchange::errors_of(target));
 }
 
 api_service::made_call api_service::accept(const connection::request_head& head,

@@ -33,7 +33,7 @@ class api_service final : public connection::http_service {
   std::unique_ptr<connection::http_call> accept(const connection::request_head& head,
                                                 std::shared_ptr<connection::response_writer> out) override;
   connection::header_list refusal_headers(const connection::header_list& fields) override;
-  std::string error_body(unsigned status, std::string_view message) override;
+  std::string error_body(unsigned status, std::string_view message, std::string_view target) override;
 
  private:
   struct exchange;

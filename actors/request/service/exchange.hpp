@@ -48,6 +48,15 @@ struct api_service::exchange {
     return near ? near->errors : protocol::error_style::openai;
   }
 
+  /// The form of errors for a request of which no more is known.
+  [[nodiscard]] static protocol::error_style errors_of(std::string_view target) {
+    connection::request_head head;
+    head.raw_path = head.path = target.substr(0, target.find('?'));
+    exchange x{.head = head, .out = {}, .headers = {}, .name = {}, .path = {}, .allow = {}};
+    x.find_route();
+    return x.errors();
+  }
+
   /// Takes the first matching row of the table.
   void find_route();
   void answer(unsigned status, std::string body) {
