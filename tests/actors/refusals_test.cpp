@@ -22,4 +22,36 @@ BOOST_AUTO_TEST_CASE(a_refusal_by_the_connection_has_the_form_of_the_route) {
   BOOST_TEST(service.error_body(413, "m", "/loadmodel") == R"({"detail":"m","error":"m"})");
 }
 
+BOOST_AUTO_TEST_CASE(a_body_that_ends_after_its_key_was_removed_changes_nothing) {
+  access::api_key alice;
+  alice.name = alice.tenant = "alice";
+  alice.hash = access::hash_of("one");
+  for (const auto& [method, target] : {std::pair("PUT", "/v1/sessions/x"),
+                                       {"POST", "/v1/sessions/x/fork"},
+                                       {"POST", "/tokenize"},
+                                       {"POST", "/v1/completions"},
+                                       {"POST", "/state/delete"},
+                                       {"POST", "/v1/server/stop"}}) {
+    context->keys->replace({alice});
+    connection::request_head head;
+    head.method = method;
+    head.raw_path = head.path = target;
+    head.fields = {{"authorization", "Bearer one"}};
+    head.remote_address = "127.0.0.1";
+    out = std::make_shared<response_recorder>();
+    call = service.accept(head, out);
+    BOOST_REQUIRE(call);
+    access::api_key other = alice;
+    other.name = other.tenant = "bob";
+    other.hash = access::hash_of("two");
+    context->keys->replace({other});
+    call->body(R"({"to":"y","content":"x","prompt":"x","session_id":"x"})");
+    BOOST_TEST_CONTEXT(target << ' ' << out->text) {
+      BOOST_TEST(out->status == 401u);
+      BOOST_TEST(out->has("revoked"));
+      BOOST_TEST(questions.size() == 0u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,6 +31,8 @@ error no_password() { return {error_kind::unauthorized, "invalid or missing pass
 
 error no_admin() { return {error_kind::forbidden, "this route needs a key with the admin right", ""}; }
 
+error revoked_key() { return {error_kind::unauthorized, "the key of this request was revoked", ""}; }
+
 error too_many_passwords() {
   return {error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
 }

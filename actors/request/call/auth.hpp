@@ -19,6 +19,7 @@ namespace skein::request {
 [[nodiscard]] error too_many_passwords();
 [[nodiscard]] error too_many_visits();
 [[nodiscard]] error no_admin();
+[[nodiscard]] error revoked_key();
 /// The Retry-After of too_many_passwords and too_many_visits.
 [[nodiscard]] inline std::chrono::seconds retry_after(duration wait) {
   return std::chrono::ceil<std::chrono::seconds>(wait);

@@ -32,6 +32,7 @@ void plain_call::body(std::string bytes) {
         return refuse(no->why, no->retry_after);
       out_->charge(origin_.share = share_of(*context_, *origin_.who, origin_.client, true));
     }
+    if (origin_.who->revoked) return refuse(revoked_key());  // while the body was on its way
     if (origin_.needs_admin && !origin_.who->admin) return refuse(no_admin());
     read(std::move(bytes));
   });

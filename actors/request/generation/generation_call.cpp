@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/request/call/attempt.hpp"
+#include "actors/request/call/auth.hpp"
 #include "actors/request/call/memory.hpp"
 #include "actors/request/generation/replay.hpp"
 #include "base/log/log.hpp"
@@ -116,6 +117,7 @@ void generation_call::begin(protocol::generation_request request) {
 }
 
 bool generation_call::on_identified() {
+  if (origin().who->revoked) return refuse(revoked_key()), false;  // while the body was on its way
   const auto no = record_.enter(origin().who, model().names.front());
   if (no) refuse(no->why, no->retry_after);
   return !no;
@@ -334,7 +336,7 @@ void generation_call::on_tick(steady_time now) {
 
 void generation_call::tick(steady_time now) {
   if (is_late(now)) return refuse({error_kind::timeout, "the request took longer than queue.total_timeout_ms", ""});
-  if (origin().who->revoked) return refuse({error_kind::unauthorized, "the key of this request was revoked", ""});
+  if (origin().who->revoked) return refuse(revoked_key());
   if (is(call_phase::reading)) return reader_.on_tick(now);
   if (is(call_phase::finding_prefix) && session_.waited_long_for_prefix(now)) {
     session_.go_without_prefix();

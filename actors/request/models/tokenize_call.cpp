@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/request/call/attempt.hpp"
+#include "actors/request/call/auth.hpp"
 #include "actors/request/call/awaited_model.hpp"
 #include "actors/request/call/body_login.hpp"
 #include "actors/request/call/long_work.hpp"
@@ -154,6 +155,7 @@ void tokenize_call::body(std::string bytes) {
       return send(*out_, origin_, no->why, no->retry_after);
     out_->charge(share_of(*context_, *origin_.who, origin_.client, true));
   }
+  if (origin_.who->revoked) return tell(revoked_key());
   auto work = [task = task_, text = std::move(bytes), context = context_, who = origin_.who, errors = origin_.errors,
                memory = *memory, gone = over_.get_token()]() -> result<text_answer> {
     const auto model = model_at_hand(*context, *who, named_in(text, *context), errors);
