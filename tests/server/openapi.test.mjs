@@ -199,7 +199,9 @@ test('probes, metrics, the page and models', async () => {
 test('the document itself', async () => {
   const { text } = await ask(server, 'get', '/openapi.json');
   assert.equal(text, readJson());
-  const etag = (await server.fetch('/openapi.json')).headers.get('etag');
+  const { headers } = await server.fetch('/openapi.json');
+  const etag = headers.get('etag');
+  assert.equal(headers.get('cache-control'), 'no-cache');
   await ask(server, 'get', '/openapi.json', undefined, 304, { 'if-none-match': etag });
 });
 

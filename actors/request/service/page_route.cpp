@@ -50,6 +50,7 @@ bool answer_page(const connection::request_head& head, connection::response_writ
 void answer_openapi(const connection::request_head& head, connection::header_list headers,
                     connection::response_writer& out) {
   const web::page_file& file = web::api_files().front();
+  std::erase_if(headers, [](const auto& field) { return field.first == "Cache-Control"; });
   headers.emplace_back("ETag", std::string(file.etag));
   headers.emplace_back("Cache-Control", "no-cache");
   const bool known = has_it(head.field("if-none-match"), file.etag);
