@@ -78,10 +78,14 @@ BOOST_AUTO_TEST_CASE(no_dialect_ignores_a_constraint_on_the_answer) {
         BOOST_TEST(!read(*as, body + ",\"" + field + "\":\"\"}").constraint.has_value());
       }
     }
-    for (const auto field : {"bnf_schema", "structural_tag", "guided_decoding"}) {
+    for (const auto field :
+         {"bnf_schema", "structural_tag", "guided_decoding", "guided_whitespace_pattern", "guided_x"}) {
       const auto no = refused(*as, body + ",\"" + field + "\":\"x\"}");
       BOOST_TEST((no.field == field && no.kind == error_kind::unsupported));
+      BOOST_TEST(!read(*as, body + ",\"" + field + "\":\"\"}").constraint.has_value());
     }
+    BOOST_TEST(!read(*as, body + R"(,"guided_decoding_backend":"x","nvext":{"greed_sampling":true}})").constraint);
+    BOOST_TEST(refused(*as, body + R"(,"nvext":{"guided_regex":"a"}})").field == "nvext.guided_regex");
     const auto choice = read(*as, body + R"(,"structured_outputs":{"choice":["a"]}})");
     BOOST_REQUIRE(choice.constraint.has_value());
     BOOST_TEST(choice.constraint->field == "structured_outputs.choice");

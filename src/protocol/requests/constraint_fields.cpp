@@ -148,6 +148,29 @@ void read_structured_outputs(const object_reader& body, constraint_reader& found
   }
 }
 
+/// vLLM's fields, and those that other servers name after them. guided_decoding_backend only chooses an implementation.
+constexpr std::string_view guided = "guided_", extensions = "nvext";
+
+bool is_honoured(std::string_view name) {
+  return name == "guided_decoding_backend" ||
+         std::ranges::find(constraint_members, name, &named_kind::name) != constraint_members.end();
+}
+
+void refuse_given(const object_reader& in, std::string_view name) {
+  if (const auto value = in.value(name); value && !is_nothing(*value)) in.refuse_unsupported(name);
+}
+
+/// Fields that ask for constrained output and have no equivalent here. `nvext` is NVIDIA's object of extensions.
+void refuse_other_constraints(const object_reader& body) {
+  for (const auto name : {"bnf_schema", "structural_tag"}) refuse_given(body, name);
+  for (const auto name : body.names_with(guided))
+    if (!is_honoured(name)) refuse_given(body, name);
+  const auto more = body.value(extensions);
+  if (!more || !more->is(json_kind::object)) return;
+  const object_reader inside = *body.object(extensions);
+  for (const auto name : inside.names_with(guided)) refuse_given(inside, name);
+}
+
 }  // namespace
 
 void read_constraint(const object_reader& body, generation_request& out) {
@@ -156,8 +179,7 @@ void read_constraint(const object_reader& body, generation_request& out) {
   read_structured_outputs(body, found);
   read_format(body, found);
   for (const auto& [name, what] : constraint_members) found.take_member(body, name, what);
-  for (const auto name : {"bnf_schema", "structural_tag", "guided_decoding"})
-    if (const auto value = body.value(name); value && !is_nothing(*value)) body.refuse_unsupported(name);
+  refuse_other_constraints(body);
 }
 
 void read_text_format(const object_reader& body, generation_request& out) {

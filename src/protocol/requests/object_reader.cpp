@@ -74,6 +74,16 @@ std::optional<json_value> object_reader::value(std::string_view name) const {
   return more_ ? given(*more_, name) : std::nullopt;
 }
 
+std::vector<std::string_view> object_reader::names_with(std::string_view prefix) const {
+  std::vector<std::string_view> names;
+  for (const auto [name, value] : object_.members())
+    if (name.starts_with(prefix)) names.push_back(name);
+  if (more_)
+    for (const auto [name, value] : more_->members())
+      if (name.starts_with(prefix)) names.push_back(name);
+  return names;
+}
+
 bool object_reader::is_null(std::string_view name) const {
   if (asked_) asked_->note(name);
   const auto found = object_.member(name);

@@ -52,6 +52,9 @@ class object_reader {
   [[nodiscard]] std::optional<json_value> array(std::string_view name) const;
   [[nodiscard]] std::optional<object_reader> object(std::string_view name) const;
 
+  /// The names of the members that begin with `prefix`. Does not count as reading them.
+  [[nodiscard]] std::vector<std::string_view> names_with(std::string_view prefix) const;
+
   /// The members that are not in `asked`.
   [[nodiscard]] std::vector<std::string> others(const asked_fields& asked) const { return asked.others_of(object_); }
 

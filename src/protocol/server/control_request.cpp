@@ -32,6 +32,11 @@ result<void> read_resume(std::string_view text, const request_limits& limits, ge
     read_sampling(body, rules, limits, params);
     if (!body.value("min_p")) params.min_p = was.min_p;
     request.chunk_size = read_chunk_size(body, request.chunk_size, limits);
+    generation_request other;
+    read_constraint(body, other);
+    if (other.constraint)
+      body.fault().report(error_kind::unsupported, other.constraint->field,
+                          other.constraint->field + " cannot be changed when a request is resumed");
     return true;
   });
   if (!read) return read.error();
