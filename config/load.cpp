@@ -93,6 +93,7 @@ class merger {
     merge_environment(from.environment);
     merge_flags(from.flags);
     unwrap_host();
+    refuse_empty_secrets();
     check_rules(out_);
     read_password();
     look_for_folder("model.states_dir", out_.settings.model.states_dir);
@@ -226,6 +227,20 @@ class merger {
     std::string& host = out_.settings.server.host;
     if (host.starts_with('[') && host.ends_with(']') && host.find(':') != std::string::npos)
       host = host.substr(1, host.size() - 2);
+  }
+
+  /// A flag or variable that names a secret and is empty, as `--password "$UNSET"` is, would open the server.
+  void refuse_empty_secrets() {
+    const auto& s = out_.settings.server;
+    if (s.allow_unauthenticated) return;
+    for (const auto& [key, text] : {std::pair<std::string, const std::string&>("server.password", s.password),
+                                    {"server.password_file", s.password_file},
+                                    {"server.keys_file", s.keys_file}}) {
+      const auto given = out_.origins.find(key);
+      if (!text.empty() || given == out_.origins.end() || given->second.kind == origin_kind::file) continue;
+      complain(fault_kind::bad_value, given->second, key,
+               "must not be empty; omit it for a server without this secret");
+    }
   }
 
   void read_password() {

@@ -204,6 +204,20 @@ BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
   expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_secret_outside_a_file_does_not_open_the_server) {
+  for (const std::string key : {"server.password", "server.password_file", "server.keys_file"}) {
+    expect_only(config::load({{}, {}, {{key, "", "--flag"}}}), fault_kind::bad_value, key + ": must not be empty");
+    const std::string variable = key == "server.password"        ? "SKEIN_SERVER_PASSWORD"
+                                 : key == "server.password_file" ? "SKEIN_SERVER_PASSWORD_FILE"
+                                                                 : "SKEIN_SERVER_KEYS_FILE";
+    expect_only(config::load({{}, {{variable, ""}}, {}}), fault_kind::bad_value, "must not be empty");
+    const config::assignment open{"server.allow_unauthenticated", "true", "--allow-unauthenticated"};
+    BOOST_TEST(lines(config::load({{}, {{variable, ""}}, {open}})) == "");
+  }
+  const files in;
+  BOOST_TEST(lines(in.load("[server]\npassword = \"\"\nkeys_file = \"\"\n")) == "");  // as in the shipped file
+}
+
 BOOST_AUTO_TEST_CASE(a_list_outside_a_file_has_commas_or_the_form_of_the_file) {
   const auto origins_of = [](const std::string& text) {
     return config::load({{}, {}, {{"server.cors_origins", text, "--set"}}});

@@ -86,10 +86,11 @@ test('a file of secrets that every user may write is refused', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'secret');
-  for (const option of ['--keys-file', '--password-file']) {
+  for (const option of ['--keys-file', '--password-file', '--tls-key']) {
     writeFileSync(file, option === '--keys-file' ? '' : 'secret\n');
     chmodSync(file, 0o602);
-    const start = skein(['serve', '--device', 'fake', '--port', '0', option, file]);
+    const more = option === '--tls-key' ? ['--tls-certificate', file] : [];
+    const start = skein(['serve', '--device', 'fake', '--port', '0', ...more, option, file]);
     assert.equal(start.status, 78, start.stderr);
     assert.match(start.stderr, /is writable by every user/);
   }

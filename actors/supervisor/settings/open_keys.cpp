@@ -8,7 +8,7 @@ namespace skein::supervisor {
 
 result<std::vector<access::api_key>> open_keys(const config::config& c) {
   const auto& s = c.server;
-  for (const std::string& file : {s.keys_file, s.password_file})
+  for (const std::string& file : {s.keys_file, s.password_file, s.tls_key})
     if (const auto safe = cli::judge_secret_file(file); !safe) return safe.error();
   std::vector<access::api_key> keys;
   if (!s.keys_file.empty()) {
