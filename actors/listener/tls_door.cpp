@@ -1,6 +1,7 @@
 #include "actors/listener/tls_door.hpp"
 
 #include <boost/asio/ssl/context.hpp>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -33,7 +34,10 @@ result<void> tls_door::load(const std::string& certificate_file, const std::stri
 
   boost::system::error_code no;
   const auto trouble = [&](const std::string& file, const char* key) {
-    return error{error_kind::bad_config, std::string(key) + ": " + file + ": " + no.message(), key};
+    std::error_code none;
+    const bool missing = !std::filesystem::exists(file, none) && !none;
+    return error{missing ? error_kind::missing_file : error_kind::bad_config,
+                 std::string(key) + ": " + file + ": " + no.message(), key};
   };
   made->use_certificate_chain_file(certificate_file, no);
   if (no) return trouble(certificate_file, "server.tls_certificate");

@@ -122,6 +122,9 @@ BOOST_AUTO_TEST_CASE(missing_files) {
            "/nonexistent/x");
   expect(run_skein({"serve", "--device", "cpu", "--port", "0", "--log-level", "off", "--model", "/nonexistent/x"}), 66,
          "/nonexistent/x");
+  expect(run_skein({"serve", "--device", "fake", "--port", "0", "--log-level", "off", "--tls-certificate",
+                    "/nonexistent/x", "--tls-key", "/nonexistent/y"}),
+         66, "server.tls_certificate: /nonexistent/x");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_configuration) {
