@@ -350,6 +350,19 @@ BOOST_AUTO_TEST_CASE(a_retry_with_its_key_is_answered_from_the_record) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_retry_reports_the_usage_of_the_first_answer) {
+  bench b;
+  b.ask(chat(user("Hi")));
+  const std::string body = chat(user("Hi") + "," + assistant(b.member("content")) + "," + user("x"));
+  test::call_origin origin;
+  origin.request_key = "k1";
+  const auto usage = [&] { return b.out->text.substr(b.out->text.find(R"("usage")"), 150); };
+  const std::string first = (b.ask(body, origin), usage());
+  b.ask(body, origin);
+  BOOST_TEST(b.out->has(R"("replayed":true)"));
+  BOOST_TEST(usage() == first);
+}
+
 BOOST_AUTO_TEST_CASE(a_key_belongs_to_one_body) {
   bench b;
   test::call_origin origin;

@@ -7,6 +7,19 @@
 #include "protocol/responses_api/responses_request.hpp"
 
 namespace skein::request {
+namespace {
+
+/// What the first answer reported. Records of older versions do not have it: their usage counts the turn alone.
+protocol::token_usage usage_of(const persistence::version_record& version) {
+  if (const auto reported = protocol::reported_usage_in(version.sampling)) return *reported;
+  protocol::token_usage usage;
+  usage.prompt_tokens = version.prompt_tokens;
+  usage.completion_tokens = version.tokens.size() - version.prompt_tokens;
+  usage.completion_tokens -= std::min(usage.completion_tokens, protocol::hidden_tokens(version.sampling));
+  return usage;
+}
+
+}  // namespace
 
 std::string replay(const protocol::generation_request& request, const persistence::session_replayed& replayed,
                    const session_turn& turn, protocol::answer_head head) {
@@ -23,10 +36,7 @@ std::string replay(const protocol::generation_request& request, const persistenc
   row.end.reason = version.finish_reason == "stop" ? protocol::finish_reason::stop : protocol::finish_reason::length;
   if (!row.tool_calls.empty() && row.end.reason == protocol::finish_reason::stop)
     row.end.reason = protocol::finish_reason::tool_calls;
-  protocol::token_usage usage;
-  usage.prompt_tokens = version.prompt_tokens;
-  usage.completion_tokens = version.tokens.size() - version.prompt_tokens;
-  usage.completion_tokens -= std::min(usage.completion_tokens, protocol::hidden_tokens(version.sampling));
+  const protocol::token_usage usage = usage_of(version);
   protocol::session_note note = turn.note_of(version.id, replayed.durable, version.unfinished);
   note.replayed = true;
   if (note.parent) note.parent = version.parent;

@@ -63,6 +63,7 @@ void write_rules(protocol::json_writer& out, const protocol::generation_request&
 struct turn_facts {
   std::uint32_t hidden = 0;             // tokens of the answer that do not count
   std::optional<std::uint64_t> digest;  // of the body
+  protocol::token_usage usage;          // kept with the digest
   std::string more;                     // further data of the answer's dialect, as JSON
 };
 
@@ -76,7 +77,10 @@ std::string in_json(const protocol::generation_request& request, const turn_fact
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
   out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
   if (facts.hidden > 0) out.key(protocol::hidden_tokens_key).value(facts.hidden);
-  if (facts.digest) out.key(protocol::request_digest_key).value(*facts.digest);
+  if (facts.digest) {
+    out.key(protocol::request_digest_key).value(*facts.digest);
+    protocol::write_reported_usage(out, facts.usage);
+  }
   if (!facts.more.empty()) {
     write_rules(out, request);
     out.key("response").json(facts.more);
@@ -273,7 +277,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t samp
   // An answer that was stopped before its first token does not become the head either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.sampled.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request, {answer.hidden_tokens(), digest_, answer.remembered()});
+  v.sampling = in_json(answer.call().request, {answer.hidden_tokens(), digest_, answer.usage(), answer.remembered()});
   v.request_key = fields_.request_key;
   return v;
 }

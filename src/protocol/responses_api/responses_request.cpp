@@ -292,6 +292,25 @@ std::optional<std::uint64_t> request_digest_in(std::string_view settings) {
   return number_in(settings, request_digest_key);
 }
 
+void write_reported_usage(json_writer& out, const token_usage& usage) {
+  out.key(reported_usage_key).begin_object();
+  out.key("prompt").value(usage.prompt_tokens).key("cached").value(usage.cached_tokens);
+  out.key("completion").value(usage.completion_tokens).key("reasoning").value(usage.reasoning_tokens);
+  out.end_object();
+}
+
+std::optional<token_usage> reported_usage_in(std::string_view settings) {
+  const auto document = json_document::parse(settings, {});
+  if (!document || !document->root().is(json_kind::object)) return std::nullopt;
+  const auto kept = document->root().member(reported_usage_key);
+  if (!kept || !kept->is(json_kind::object)) return std::nullopt;
+  const auto number = [&](std::string_view name) {
+    const auto value = kept->member(name);
+    return value ? value->unsigned_integer().value_or(0) : 0;
+  };
+  return token_usage{number("prompt"), number("completion"), number("cached"), number("reasoning")};
+}
+
 result<known_response> read_logged(const logged_response& logged) {
   return with_settings(logged,
                        [&](const object_reader&, const object_reader& response) { return known(logged, response); });

@@ -30,6 +30,11 @@ inline constexpr std::string_view hidden_tokens_key = "hidden_tokens";
 /// The digest of the turn's request body (request_digest), stored if the request had an Idempotency-Key.
 inline constexpr std::string_view request_digest_key = "request_digest";
 [[nodiscard]] std::optional<std::uint64_t> request_digest_in(std::string_view settings);
+/// The usage that such a turn reported, for the answer to a retry: an object of that key in version_record::sampling.
+inline constexpr std::string_view reported_usage_key = "usage";
+void write_reported_usage(json_writer& out, const token_usage& usage);
+/// Nothing in records of older versions.
+[[nodiscard]] std::optional<token_usage> reported_usage_in(std::string_view settings);
 
 /// A stored turn of a session that was created by the Responses API.
 struct logged_response {
