@@ -76,6 +76,7 @@ BOOST_AUTO_TEST_CASE(strings_are_escaped) {
   BOOST_TEST(escaped("\xc2\x9b") == R"(\u009b)");  // one-character form of ESC [
   BOOST_TEST(escaped("a\xe2\x80\xae"
                      "b\xe2\x81\xa6\xd8\x9c") == R"(a\u202eb\u2066\u061c)");  // these turn what follows
+  BOOST_TEST(escaped("a\xe2\x80\xa8\xe2\x80\xa9") == R"(a\u2028\u2029)");     // these end a line in some programs
   BOOST_TEST(json("m", {{"a\"b", 1}}).ends_with(",\"a\\\"b\":1}\n"));
 }
 

@@ -5,8 +5,8 @@
 /// Characters that a terminal may execute instead of displaying.
 namespace skein {
 
-/// The code point of one UTF-8 character if it is a control character: C0, DEL, C1, or one that changes the direction
-/// of the surrounding text. nullopt for all others.
+/// The code point of one UTF-8 character if it is a control character: C0, DEL, C1, a line or paragraph separator, or
+/// one that changes the direction of the surrounding text. nullopt for all others.
 [[nodiscard]] inline std::optional<char32_t> control_character(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(character[i])); };
   if (character.size() == 1 && (byte(0) < 0x20 || byte(0) == 0x7f)) return byte(0);
@@ -16,7 +16,8 @@ namespace skein {
   const bool c1 = code >= 0x80 && code < 0xa0;
   const bool turns = code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
                      (code >= 0x2066 && code <= 0x2069);
-  if (c1 || turns) return code;
+  const bool separates = code == 0x2028 || code == 0x2029;
+  if (c1 || turns || separates) return code;
   return std::nullopt;
 }
 
