@@ -5,7 +5,8 @@
 
 BUNDLE: made by ./dev bundle. A LIBRARY may also be a bundle, whose own program is then run: use this for builds with a
 different interface between program and library. LIBRARY@PROFILE imposes the profile of another card (a100, rtx4090,
-t4, ..; see kernels/gpu/types/device_profile.cpp). A CASE is the arguments of `skein bench engine` as one word, such as
+t4, ..; see kernels/gpu/types/device_profile.cpp), and LIBRARY@PROFILE,NAME=VALUE also sets an environment variable
+(SKEIN_FUSED_LAUNCHES=0). A CASE is the arguments of `skein bench engine` as one word, such as
 "--random 1.5b --random-file /dev/shm/m15.safetensors --dtype bf16 --seconds 0.1 --batches 1,8,32 --prefill 1x512".
 Each round runs all libraries in turn, every second round in reverse order. Prints the median tokens/s of each library,
 its difference from the first library, and the spread of the rounds. Exit status 1 if a run failed.
@@ -39,7 +40,9 @@ def run(bundle: pathlib.Path, library: str, case: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
         environment = {**os.environ}
-        path, _, profile = library.partition("@")
+        path, _, imposed = library.partition("@")
+        profile, *settings = imposed.split(",")
+        environment.update(setting.split("=", 1) for setting in settings)
         environment["SKEIN_DEVICE_PROFILE"] = profile
         chosen = pathlib.Path(path).resolve()
         if chosen.is_dir():

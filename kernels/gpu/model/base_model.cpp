@@ -46,6 +46,12 @@ std::uint32_t count_sms_of(int device) {
   return profile->sm_count;
 }
 
+bool is_led_on(const gpu_options& options) {
+  const auto led = has_led_matmul(options.device, options.matrix_type);
+  if (!led) throw device_failure(led.error());
+  return *led;
+}
+
 device_buffer<float> activation_floats(std::size_t count) { return device_buffer<float>(count, "activations"); }
 
 }  // namespace
@@ -59,6 +65,7 @@ base_model::base_model(const model_dims& dims, const gpu_options& options, const
       activations_(room.rows, type_, false),
       matmul_(choose_gemms(options, room, open_library, library_)),
       split_blocks_(static_cast<std::uint32_t>(count_sms_of(options.device) * matmul_.blocks_per_sm())),
+      has_led_matmul_(is_led_on(options)),
       x_{{activation_floats(std::size_t{room.rows} * dims.embd),
           activation_floats(std::size_t{room.rows} * dims.embd)}},
       parts_{{activation_floats(parts_floats(dims, room)), activation_floats(parts_floats(dims, room)),
@@ -80,7 +87,8 @@ memory_plan base_model::plan(const model_dims& dims, const gpu_options& options,
                              std::size_t{room.logit_rows} * dims.vocab;
   activation_room own(room.rows, options.matrix_type, true);
   static_cast<void>(own.make(dims.embd));  // normed_
-  plan.activation_bytes = floats * sizeof(float) + 2 * sizeof(std::uint32_t) + own.bytes() + activation_bytes;
+  plan.activation_bytes =
+      floats * sizeof(float) + (2 + led_counters) * sizeof(std::uint32_t) + own.bytes() + activation_bytes;
   if (wants_library(options, room) && open_library()) plan.activation_bytes += tuned_matmul::workspace_bytes;
   return plan;
 }
@@ -89,6 +97,7 @@ void base_model::start(stream_handle in, const initial_state& initial) {
   learn_gemms(in);
   for (const auto& memory : activations_.memory()) require(fill_with_zeros(memory.data(), memory.bytes(), in));
   require(fill_with_zeros(done_.data(), done_.bytes(), in));
+  require(fill_with_zeros(led_.data(), led_.bytes(), in));
   set_initial_state(in, initial);
   for (slot_id slot = 0; slot < room_.slots; ++slot) require(queue_clear(slot, in));
   require(wait_for(in));  // if a later constructor fails, this memory is freed before the stream
@@ -96,6 +105,7 @@ void base_model::start(stream_handle in, const initial_state& initial) {
 
 result<void> base_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs, stream_handle in) {
   pass tick{rows, in, false, true, {}};
+  tick.is_led = is_led(rows);
   plan_chunks(runs, tick);
   now_ = 0, added_ = {};
   embed(tick);
@@ -136,7 +146,7 @@ result<void> base_model::queue_write(slot_id slot, const void* canonical, stream
 }
 
 std::size_t base_model::activation_bytes() const {
-  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes() + done_.bytes();
+  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes() + done_.bytes() + led_.bytes();
   for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
   return bytes + activations_.bytes() + matmul_.bytes();
 }
@@ -163,10 +173,41 @@ void base_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev,
     of.out[of.shifts] = outs[of.shifts].data;
     ++of.shifts;
   }
-  tick.note(token_shift(tick.in, tick.rows, type_, of));
+  if (tick.is_led)
+    tick.leads = of;
+  else
+    tick.note(token_shift(tick.in, tick.rows, type_, of));
+}
+
+// Prefill and longer runs need other kernels.
+bool base_model::is_led(const device_batch& rows) const {
+  return has_led_matmul_ && has_leaders() && rows.room.rows == rows.room.runs && rows.room.rows <= led_rows_max;
+}
+
+void base_model::multiply_led(pass& tick, std::span<const gemm> gemms) {
+  check(gemms.size() + 1 <= gemms_max || !tick.begins);
+  std::array<gemm, gemms_max> all;
+  std::size_t count = 0;
+  if (tick.begins) {
+    all[count] = *tick.begins, all[count++].when = turn::first;
+    for (const gemm& p : gemms) all[count] = p, all[count++].when = turn::second;
+    gemms = std::span(all).first(count);
+  }
+  const leader first = *tick.leads;
+  tick.leads.reset(), tick.begins.reset();
+  if (can_lead(gemms)) return tick.note(led_matmul(tick.in, tick.rows, type_, layout_.type, first, gemms, led_.data()));
+  if (const auto* const shift = std::get_if<token_shift_parameters>(&first))
+    tick.note(token_shift(tick.in, tick.rows, type_, *shift));
+  else
+    tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, std::get<time_mix_parameters>(first)));
+  for (gemm& p : std::span(all).first(count)) p.when = turn::any;
+  const std::size_t begun = count > 0 ? 1 : 0;
+  if (begun > 0) multiply_rows(tick, gemms.first(1));
+  multiply_rows(tick, gemms.subspan(begun));
 }
 
 void base_model::multiply_rows(pass& tick, std::span<const gemm> gemms) {
+  if (tick.leads) return multiply_led(tick, gemms);
   multiply(tick, gemms, &tick.rows.counts->rows, tick.rows.room.rows);
 }
 

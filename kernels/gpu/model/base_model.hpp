@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/memory_plan.hpp"
+#include "kernels/gpu/fused/led_matmul.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/model/activation.hpp"
 #include "kernels/gpu/model/device_weights.hpp"
@@ -51,6 +53,9 @@ class base_model : public gpu_model {
     bool has_chunks, has_other_rows;
     result<void> outcome;
     bool learns = false;  ///< only its GEMMs are queued, to be measured
+    bool is_led = false;  ///< token shift and time mixing lead the next launch of products (fused/led_matmul.hpp)
+    std::optional<leader> leads = {};  ///< that launch
+    std::optional<gemm> begins = {};   ///< a product of it, which the next ones read
     void note(result<void> done) {
       if (outcome && !done) outcome = std::move(done);
     }
@@ -74,6 +79,8 @@ class base_model : public gpu_model {
   }
 
   [[nodiscard]] virtual const outer_weights_of<device_types>& outer() const = 0;
+  /// Whether a version lets kernels lead launches of products.
+  [[nodiscard]] virtual bool has_leaders() const { return false; }
   /// Lists the tick's chunks.
   virtual void plan_chunks(std::span<const sequence_run>, pass&) {}
   virtual void time_mix_in(std::uint32_t layer, pass& tick) = 0;
@@ -135,6 +142,9 @@ class base_model : public gpu_model {
   void embed(pass& tick);
   void multiply_wanted(pass& tick);
   void multiply(pass& tick, std::span<const gemm> gemms, const std::uint32_t* count, std::uint32_t room);
+  [[nodiscard]] bool is_led(const device_batch& rows) const;
+  /// Runs what leads the next launch, and these products, in that launch or in several.
+  void multiply_led(pass& tick, std::span<const gemm> gemms);
   /// Measures the GEMMs of ticks of many rows, in this model's buffers.
   void learn_gemms(stream_handle in);
   /// Slot room_.slots holds the model's initial state.
@@ -144,12 +154,14 @@ class base_model : public gpu_model {
   double library_seconds_ = 0;
   tuned_matmul matmul_;
   const std::uint32_t split_blocks_;  ///< of a launch whose products are split along k
+  const bool has_led_matmul_;
   const std::array<device_buffer<float>, 2> x_;
 
  protected:
   const std::array<device_buffer<float>, projections_max> parts_;
   const device_buffer<std::uint32_t> done_{2};  ///< counters for products that others of their launch wait for
-  const activation normed_;                     ///< [rows, C]: the input of the head; free while layers run
+  const device_buffer<std::uint32_t> led_{led_counters};
+  const activation normed_;  ///< [rows, C]: the input of the head; free while layers run
 
  private:
   device_buffer<float> logits_;

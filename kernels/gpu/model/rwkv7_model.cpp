@@ -70,6 +70,7 @@ class rwkv7_model final : public base_model {
 
  private:
   [[nodiscard]] const outer_weights_of<device_types>& outer() const override { return weights_; }
+  [[nodiscard]] bool has_leaders() const override { return true; }
   void plan_chunks(std::span<const sequence_run> runs, pass& tick) override;
   void time_mix_in(std::uint32_t layer, pass& tick) override;
   void time_mix_state(std::uint32_t layer, pass& tick) override;
@@ -159,6 +160,10 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   of.width = dims_.embd, of.first_layer = layer == 0;
   if (dims_.head_size != head_size)
     return tick.note(time_mix_any_head(tick.in, tick.rows, type_, layout_.type, of, dims_.head_size));
+  if (tick.is_led && dims_.heads * tick.rows.room.rows <= led_heads_max) {
+    tick.leads = of;
+    return;
+  }
   if (tick.has_chunks) tick.note(chunks_->run(tick.in, layout_.type, of));
   if (tick.has_other_rows) tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
 }
@@ -172,7 +177,10 @@ void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   shift(tick, norm_of(p.ln2_weight, p.ln2_bias), layout_.ffn_x_prev(layer), {&p.ffn_x_k.data, 1}, rows_.mixed);
   gemm key = gemm_of(p.ffn_key, rows_.mixed[0], rows_.hidden, epilogue::relu_squared);
   key.pdl_early_launch = true;
-  multiply_rows(tick, {&key, 1});
+  if (tick.leads && !is_sparse(tick))
+    tick.begins = key;  // of the launch of channel_mix_out
+  else
+    multiply_rows(tick, {&key, 1});
 }
 
 void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <type_traits>
+
 #include "kernels/gpu/gemm/mma/multiply.cuh"
 
 /// Products of up to 64 rows with quantised weights. Each of the four warps of a block has a panel of 16 outputs, whose
@@ -170,9 +172,10 @@ class panel_blocks {
   std::uint32_t block_bytes_, scale_step_;
 };
 
-/// As multiply() of multiply.cuh, for a product that is no second one and whose segments have blocks of their own.
-template <typename Element, typename t>
-__device__ void multiply_few_rows(const placed_gemms& all, const work_item& work, tile_sums<t>& sums) {
+/// As multiply() of multiply.cuh, for a product whose segments have blocks of their own. Of placed_gemms it is no
+/// second one.
+template <typename Element, typename t, typename Gemms>
+__device__ void multiply_few_rows(const Gemms& all, const work_item& work, tile_sums<t>& sums) {
   constexpr unsigned ahead = t::blocks_ahead;
   static_assert(ahead % t::chunk_blocks == 0);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -182,7 +185,9 @@ __device__ void multiply_few_rows(const placed_gemms& all, const work_item& work
 #pragma unroll
   for (unsigned i = 0; i < ahead; ++i)
     if (i < count) panel.fetch(blocks[i]);
-  if (all.pdl) {
+  if constexpr (!std::is_same_v<Gemms, placed_gemms>) {
+    await_inputs(all, work);
+  } else if (all.pdl) {
     if (all.pdl_early_launch) pdl_launch_dependents();
     pdl_wait();
   }

@@ -29,9 +29,12 @@
 
 namespace skein::kernels::gpu::mma {
 
+/// Called by one thread of a block of a first product when all have written.
+__device__ inline void count_done(const placed_gemms& all) { all.done.count_writer(); }
+
 /// Computes a tile and stores it. multiply(work, sums, end_segment) as in multiply.cuh.
-template <typename Element, typename t, typename Multiply>
-__device__ void run_tile(const placed_gemms& all, const work_item& work, Multiply multiply) {
+template <typename Element, typename t, typename Gemms, typename Multiply>
+__device__ void run_tile(const Gemms& all, const work_item& work, Multiply multiply) {
   const place<t> at;
   tile_sums<t> sums = {};
   if constexpr (t::segments == takes::adds_each) {
@@ -51,14 +54,27 @@ __device__ void run_tile(const placed_gemms& all, const work_item& work, Multipl
   store<Element, t>(work, all.rows, at, sums);
   if (work.gemm->when == turn::first) {
     __syncthreads();
-    if (threadIdx.x == 0) all.done.count_writer();
+    if (threadIdx.x == 0) count_done(all);
   }
 }
 /// `weights`: `t`, or the same with quantised weights.
-template <typename Element, typename t, typename weights>
-__device__ void run_tile_of(const placed_gemms& all, const work_item& work) {
+template <typename Element, typename t, typename weights, typename Gemms>
+__device__ void run_tile_of(const Gemms& all, const work_item& work) {
   run_tile<Element, t>(all, work, [&](const work_item& of, tile_sums<t>& sums, auto end) {
     multiply<Element, weights>(all, of, sums, end);
+  });
+}
+
+/// The same for few rows, where the product may have quantised weights with that kind of code.
+template <typename Element, typename t, weight_element code, typename Gemms>
+__device__ void run_coded_tile_of(const Gemms& all, const work_item& work) {
+  using coded = few_rows_tiling<t, code>;
+  if constexpr (has_narrow_tiles<t>)
+    if (work.gemm->block_bytes == 0 && work.gemm->tile_outputs < t::outputs)
+      return run_tile_of<Element, narrow_tiling<t::columns>, narrow_tiling<t::columns>>(all, work);
+  if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
+  run_tile<Element, coded>(all, work, [&](const work_item& of, tile_sums<coded>& sums, auto) {
+    multiply_few_rows<Element, coded>(all, of, sums);
   });
 }
 
@@ -75,14 +91,7 @@ __global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_c
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   const work_item work = find_work<t>(all, blockIdx.x);
   if constexpr (t::columns <= few_columns && t::segments == takes::one) {
-    using coded = few_rows_tiling<t, code>;
-    if constexpr (has_narrow_tiles<t>)
-      if (work.gemm->block_bytes == 0 && work.gemm->tile_outputs < t::outputs)
-        return run_tile_of<Element, narrow_tiling<t::columns>, narrow_tiling<t::columns>>(all, work);
-    if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
-    run_tile<Element, coded>(all, work, [&](const work_item& of, tile_sums<coded>& sums, auto) {
-      multiply_few_rows<Element, coded>(all, of, sums);
-    });
+    run_coded_tile_of<Element, t, code>(all, work);
   } else {
     run_tile_of<Element, t, coded_tiling<t, code>>(all, work);
   }
@@ -95,11 +104,10 @@ inline bool fits_packets(const gemm& p) {
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Launches one of two kernels, of fp16 and bf16.
+/// Cuts the products of a launch into tiles.
 template <typename t>
-result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemms), void (*of_bf16)(placed_gemms)) {
+void place_gemms(const tile_launch& what, placed_gemms& all) {
   const auto& [in, type, gemms, rows, profile] = what;
-  placed_gemms all{};
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
@@ -126,10 +134,24 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
     if (to.when == turn::second) all.done.at = p.done, all.done.readers += to.tiles;
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   }
-  const auto kernel = type == element::f16 ? of_halves : of_bf16;
-  std::size_t shared_bytes = t::shared_bytes;
+}
+
+/// Dynamic shared memory of a launch.
+template <typename t>
+std::size_t shared_bytes_for(std::span<const gemm> gemms) {
   if constexpr (t::columns <= few_columns && t::segments == takes::one)
-    if (std::ranges::all_of(gemms, is_quantised)) shared_bytes = input_chunk_bytes<t>;
+    if (std::ranges::all_of(gemms, is_quantised)) return input_chunk_bytes<t>;
+  return t::shared_bytes;
+}
+
+/// Launches one of two kernels, of fp16 and bf16.
+template <typename t>
+result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemms), void (*of_bf16)(placed_gemms)) {
+  const auto& [in, type, gemms, rows, profile] = what;
+  placed_gemms all{};
+  place_gemms<t>(what, all);
+  const auto kernel = type == element::f16 ? of_halves : of_bf16;
+  const std::size_t shared_bytes = shared_bytes_for<t>(gemms);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
   return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, in, true}, kernel, all);
 }

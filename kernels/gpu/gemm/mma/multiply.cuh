@@ -204,10 +204,23 @@ __device__ void end_segment(tile_sums<t>& before, tile_sums<t>& sums, bool is_fi
         before[i][j][e] = is_first ? sums[i][j][e] : before[i][j][e] + sums[i][j][e], sums[i][j][e] = 0;
 }
 
+/// Whether a block requests weights before it waits for its inputs.
+__device__ inline bool waits(const placed_gemms& all, const work_item& work) {
+  return all.pdl || work.gemm->when == turn::second;
+}
+/// Waits for the inputs of a block that waits(); all threads call it.
+__device__ inline void await_inputs(const placed_gemms& all, const work_item& work) {
+  if (all.pdl_early_launch) pdl_launch_dependents();
+  pdl_wait();
+  if (work.gemm->when != turn::second) return;
+  if (threadIdx.x == 0) all.done.await_writers(), all.done.count_reader();
+  __syncthreads();
+}
+
 /// Computes the sums of an item's tile. `end_segment(i)` is called before the first tile of each later segment.
-/// Operands are loaded while the ones before them are multiplied, also across stages.
-template <typename Element, typename t, typename End>
-__device__ void multiply(const placed_gemms& all, const work_item& work, tile_sums<t>& sums, End end_segment) {
+/// Operands are loaded while the ones before them are multiplied, also across stages. `Gemms`: placed_gemms or derived.
+template <typename Element, typename t, typename Gemms, typename End>
+__device__ void multiply(const Gemms& all, const work_item& work, tile_sums<t>& sums, End end_segment) {
   const place<t> at;
   constexpr unsigned ahead = t::stages - 1;
   const ring<t> memory(all, work);
@@ -219,21 +232,16 @@ __device__ void multiply(const placed_gemms& all, const work_item& work, tile_su
       if (inputs) memory.copy_inputs(i, i, part);
     }
   };
-  const bool waits = all.pdl || work.gemm->when == turn::second;
-  if (waits) {
+  const bool has_weights = waits(all, work);
+  if (has_weights) {
 #pragma unroll
     for (unsigned i = 0; i < ahead; ++i)
       if (i < count) copy_first(true, false, i);
-    if (all.pdl_early_launch) pdl_launch_dependents();
-    pdl_wait();
-    if (work.gemm->when == turn::second) {
-      if (threadIdx.x == 0) all.done.await_writers(), all.done.count_reader();
-      __syncthreads();
-    }
+    await_inputs(all, work);
   }
 #pragma unroll
   for (unsigned i = 0; i < ahead; ++i) {
-    if (i < count) copy_first(!waits, true, i);
+    if (i < count) copy_first(!has_weights, true, i);
     end_packets();
   }
   if (count <= ahead) pdl_launch_dependents();

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/gpu/runtime/emulator/launch_count.hpp"
+
 namespace skein::kernels::gpu {
 
 namespace {
@@ -22,7 +24,7 @@ constexpr std::size_t memory_bytes = std::size_t{4} << 30;
 
 constexpr unsigned queries_in_vain = 3;
 
-std::atomic<std::uint64_t> allocations{0};
+std::atomic<std::uint64_t> allocations{0}, kernels{0};
 thread_local std::string last_trouble;
 thread_local emuError_t last_error = emuSuccess;
 
@@ -30,6 +32,7 @@ thread_local emuError_t last_error = emuSuccess;
 
 thread_local int emulator::own_memory::depth = 0;
 std::uint64_t emulator::device_allocations() { return allocations; }
+std::uint64_t emulator::kernels_queued() { return kernels; }
 
 // "sm_80:5": compute capability 8.0, five SMs.
 emulator::device_traits emulator::usual_traits() {
@@ -216,6 +219,7 @@ void emulator::clear_error() { last_error = emuSuccess; }
 
 void emulator::enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
                        unsigned cluster, std::function<void()> kernel) {
+  ++kernels;
   stream->push([=, kernel = std::move(kernel)] {
     if (last_error != emuSuccess) return;
     const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };

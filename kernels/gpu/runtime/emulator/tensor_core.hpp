@@ -112,6 +112,7 @@ class async_copies {
   [[nodiscard]] static async_copies& of_this_thread() {
     thread_local std::vector<async_copies> of_block(1024);
     const auto& runner = block_runner::of_this_thread();
+    if (runner.thread_number() >= of_block.size()) of_block.resize(2 * runner.thread_number());
     async_copies& mine = of_block[runner.thread_number()];
     if (mine.block_ != runner.blocks_begun()) mine = {};
     mine.block_ = runner.blocks_begun();

@@ -1,0 +1,41 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "kernels/gpu/gemm/matmul.hpp"
+#include "kernels/gpu/ops/token_shift.hpp"
+#include "kernels/gpu/time_mix/time_mix.hpp"
+
+/// Decode of few rows on GPUs without PDL. There the end of one kernel and the beginning of the next take some 3.5 us
+/// in which no weights are read. So a launch of products also has the kernel before them, as its first blocks, and the
+/// products that read its results, as its last ones.
+namespace skein::kernels::gpu {
+
+/// What the first blocks of a launch do.
+using leader = std::variant<token_shift_parameters, time_mix_parameters>;
+
+inline constexpr std::uint32_t led_rows_max = 32;
+/// Heads of all rows up to which time mixing leads. With more, time_mix needs more blocks of an SM at once than a
+/// product leaves.
+inline constexpr std::uint32_t led_heads_max = 1024;
+/// The size of led_matmul's counters.
+inline constexpr std::uint32_t led_counters = 64;
+
+/// Whether the device runs led_matmul: an NVIDIA GPU with tensor cores for that type, but without PDL. Not if
+/// $SKEIN_FUSED_LAUNCHES is 0 or forbid_led_matmul(true) was called, both for tests and measurements.
+[[nodiscard]] result<bool> has_led_matmul(int device, element type);
+/// For the calling thread.
+void forbid_led_matmul(bool forbidden);
+/// Whether a launch may have all of these: those that are quantised have one kind of code.
+[[nodiscard]] bool can_lead(std::span<const gemm> gemms);
+
+/// Does the work of `first`, then of the products that read its outputs, then of those that read theirs (turn::second),
+/// in one launch, with the bits of token_shift or time_mix and matmul_mma. Other than there, a second product may have
+/// several segments and any number of outputs. All runs have one row, so runs[i] is row i, and there is room for at
+/// most led_rows_max; time mixing has heads of 64.
+/// counters : led_counters words on the device, 0 between launches
+[[nodiscard]] result<void> led_matmul(stream_handle in, const device_batch& rows, element type, element state_type,
+                                      const leader& first, std::span<const gemm> gemms, std::uint32_t* counters);
+
+}  // namespace skein::kernels::gpu
