@@ -75,7 +75,12 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
+// The host of AMD GPUs does not know how wide a warp is. There, and in the emulator, a warp may be left over.
+#if defined(__CUDACC__)
 constexpr unsigned one_token_threads = head_size + warp_width;
+#else
+constexpr unsigned one_token_threads = 2 * head_size;
+#endif
 
 /// The same for many runs of one row each: a thread has a whole row of the state, as it was stored, and adds in the
 /// order in which the lanes of a row would. So only y and the vectors, which a warp of their own computes, pass between
@@ -89,11 +94,14 @@ __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6
   const sequence_run run = rows.runs[blockIdx.y];
   if (blockIdx.y >= rows.counts->runs) return pdl_wait();
   const bool makes_vectors = threadIdx.x >= head_size;
+  const bool is_left_over = one_token_threads > head_size + warp_width && threadIdx.x >= head_size + warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   packet<Stored> state[packets];
-  if (makes_vectors) {
+  if (is_left_over) {
+    pdl_wait();
+  } else if (makes_vectors) {
     const head_weights weights = load_weights(of, channel);
     pdl_wait();
     fill_tile<Element, Stored>(of, run.first_row, channel, load_inputs<Element>(of, run.first_row, channel), weights,
@@ -107,7 +115,8 @@ __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6
   __syncthreads();
   if (!makes_vectors) tile.y[0][threadIdx.x] = take_token(state, head, tile);
   __syncthreads();
-  if (makes_vectors) read_tile<Element>(of, run.first_row, channel, norm_weights_of_lane(of, channel), tile, 0);
+  if (makes_vectors && !is_left_over)
+    read_tile<Element>(of, run.first_row, channel, norm_weights_of_lane(of, channel), tile, 0);
 }
 
 }  // namespace

@@ -201,18 +201,21 @@ result<void> time_mix_many(stream_handle in, const device_batch& rows, element t
   check(rows.room.runs == rows.room.rows);
   for (const gemm_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
-  const auto sm_count = count_sms();
-  if (!sm_count) return sm_count.error();
-  if (of.width / head_size > *sm_count * warps)
+  const auto profile = current_profile();
+  if (!profile) return profile.error();
+  const std::uint32_t sm_count = profile->sm_count;
+  if (of.width / head_size > sm_count * warps)
     return error{error_kind::unsupported, "the model has more heads than the device has warps", ""};
   return with_element(type, [&]<typename Element>() -> result<void> {
     const auto start = [&]<typename Stored>(Stored) -> result<void> {
       const std::size_t bytes = warps * sizeof(warp_memory<Stored>);
+      if (bytes > profile->shared_bytes_per_block)
+        return error{error_kind::unsupported, "the device has too little shared memory", ""};
       const auto kernel =
           in_parts ? time_mix_many_kernel<Element, Stored, true> : time_mix_many_kernel<Element, Stored, false>;
       if (const auto r = allow_shared_bytes(kernel, bytes); !r)
         return error{error_kind::unsupported, r.error().message, ""};
-      return launch({"time_mix_many", {*sm_count}, {threads}, bytes, in, true}, kernel, rows, of);
+      return launch({"time_mix_many", {sm_count}, {threads}, bytes, in, true}, kernel, rows, of);
     };
     return state_type == element::f32 ? start(float{}) : start(half{});
   });
