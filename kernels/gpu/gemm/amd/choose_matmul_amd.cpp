@@ -1,0 +1,11 @@
+// For AMD GPUs, and the emulator with warps of 64 lanes.
+#include "kernels/gpu/gemm/amd/matmul_amd.hpp"
+
+namespace skein::kernels::gpu {
+
+result<matmul_functions> choose_matmul(int, element type, bool) {
+  if (type == element::f32) return plain_matmul();
+  return matmul_functions{"matrix cores", matmul_amd, amd_splits, false, 2, true};
+}
+
+}  // namespace skein::kernels::gpu
