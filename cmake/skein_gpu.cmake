@@ -13,12 +13,14 @@ if(SKEIN_SANITIZE STREQUAL "")
   endif()
 endif()
 option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
-option(SKEIN_HIP "Compile the GPU kernels for AMD, to check that they compile" ${can_hip})
+option(SKEIN_HIP "Build the HIP back end for AMD GPUs, libskein_hip.so" ${can_hip})
 set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
     "GPUs to compile libskein_cuda.so for, such as 80;86;90a; +PTX adds later ones")
 set(SKEIN_EMULATOR_WIDTHS "32;64" CACHE STRING "Warp widths that the tests emulate: 32, or 32;64")
 option(SKEIN_GPU_OPTIMIZE "Optimise GPU code; without it the library compiles in a quarter of the time and is slow" ON)
-set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "AMD GPUs to compile the kernels for")
+set(SKEIN_HIP_TARGETS "" CACHE STRING
+    "AMD GPUs to compile libskein_hip.so for, such as gfx90a;gfx1100; empty: all below that hipcc can compile for")
+set(skein_hip_usual_targets gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1200 gfx1201)
 
 if(SKEIN_CUDA)
   set(CMAKE_CUDA_COMPILER ${SKEIN_NVCC})
@@ -48,11 +50,44 @@ function(skein_cuda_gencode variable)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 
+if(SKEIN_HIP)
+  # HIP is where hipcc is. CMake's own search for it does not find ROCm where Debian installs it.
+  file(REAL_PATH ${SKEIN_HIPCC} hipcc)
+  get_filename_component(hip_root ${hipcc} DIRECTORY)
+  get_filename_component(hip_root ${hip_root} DIRECTORY)
+  find_path(SKEIN_HIP_INCLUDE hip/hip_runtime.h HINTS ${hip_root}/include REQUIRED)
+  find_library(SKEIN_HIP_RUNTIME amdhip64 HINTS ${hip_root}/lib REQUIRED)
+
+  # What hipcc can compile for: its compiler may not know a GPU, or its device library may lack it.
+  if(NOT DEFINED CACHE{skein_hip_known_targets} AND NOT SKEIN_HIP_TARGETS)
+    set(probe ${CMAKE_BINARY_DIR}/hip_probe.hip)
+    file(WRITE ${probe} "#include <hip/hip_runtime.h>\n__global__ void probe(float* at) { *at = expf(*at); }\n")
+    set(known "")
+    foreach(target IN LISTS skein_hip_usual_targets)
+      execute_process(COMMAND ${SKEIN_HIPCC} -x hip --offload-arch=${target} -c ${probe} -o ${probe}.o
+                      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      if(failed EQUAL 0)
+        list(APPEND known ${target})
+      endif()
+    endforeach()
+    set(skein_hip_known_targets "${known}" CACHE INTERNAL "The usual AMD GPUs that hipcc can compile for")
+  endif()
+  set(skein_hip_targets ${SKEIN_HIP_TARGETS})
+  if(NOT skein_hip_targets)
+    set(skein_hip_targets ${skein_hip_known_targets})
+  endif()
+  if(NOT skein_hip_targets)
+    message(FATAL_ERROR "hipcc (${SKEIN_HIPCC}) compiles for none of ${skein_hip_usual_targets}; set SKEIN_HIP_TARGETS, "
+                        "or SKEIN_HIP=OFF")
+  endif()
+endif()
+
 # skein_hip_object(variable source): appends the object of a source compiled by hipcc to the list. CMake's HIP language
 # does not find ROCm where Debian installs it.
 function(skein_hip_object variable source)
-  set(flags -x hip -std=c++20 $<IF:$<BOOL:${SKEIN_GPU_OPTIMIZE}>,-O3,-O0> -fPIC -ffp-contract=off -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/src)
-  foreach(target IN LISTS SKEIN_HIP_TARGETS)
+  set(flags -x hip -std=c++20 $<IF:$<BOOL:${SKEIN_GPU_OPTIMIZE}>,-O3,-O0> -fPIC -fvisibility=hidden -ffp-contract=off
+            -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/src)
+  foreach(target IN LISTS skein_hip_targets)
     list(APPEND flags --offload-arch=${target})
   endforeach()
   set(object ${CMAKE_CURRENT_BINARY_DIR}/hip/${source}.o)

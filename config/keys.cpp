@@ -78,7 +78,7 @@ bool is_device_group(std::string_view text) {
 
 // One of a list of devices of one kind.
 bool is_listed_device(std::string_view text, std::string_view kind) {
-  if (text == kind) return kind != "hip";
+  if (text == kind) return true;
   return is_device_group(text) && text.starts_with(kind);
 }
 
@@ -399,7 +399,7 @@ std::vector<key> make_keys() {
           "device",
           "Devices of a model. Each of a list such as cuda:0,cuda:1 or cpu,cpu has a copy of the weights "
           "and its own slots and queue. cuda:0+1 is reserved for shards of one engine.")
-          .texts("auto, cpu, cuda, cuda:N, hip:N, joined by , or +", is_device)
+          .texts("auto, cpu, cuda, cuda:N, hip, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
       engine<&e::dtype>(
           "dtype",
@@ -443,9 +443,9 @@ std::vector<key> make_keys() {
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),
 
-      model<&model_settings::path>(
-          "path",
-          "Checkpoint (.pth, .safetensors) or folder of a repository; the extension .pth may be omitted; empty: the demo model.")
+      model<&model_settings::path>("path",
+                                   "Checkpoint (.pth, .safetensors) or folder of a repository; the extension .pth may "
+                                   "be omitted; empty: the demo model.")
           .flag({"--model", "--model-path"}),
       model<&model_settings::name>("name", "Name in the API; empty: the file's name without its extension.")
           .flag({"--model-name"}),

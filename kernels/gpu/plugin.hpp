@@ -6,7 +6,7 @@
 #include "kernels/gpu/tick/tick_runner.hpp"
 #include "kernels/gpu/types/device_properties.hpp"
 
-/// The interface of a GPU back end. A back end is a shared object (libskein_cuda.so) that is opened when a device is
+/// The interface of a GPU back end. A back end is a shared object (libskein_cuda.so, libskein_hip.so) that is opened when a device is
 /// needed, so the program starts without a GPU, a driver or that library. It exports one symbol, contains its own copy
 /// of the parts of src/base that it needs, and shares only this interface with the program.
 ///

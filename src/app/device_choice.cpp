@@ -9,15 +9,30 @@
 namespace skein::cli {
 namespace {
 
-/// The index in "cuda" (0) or "cuda:N"; nullopt for other texts.
-std::optional<int> cuda_index(std::string_view wish) {
-  if (wish == "cuda") return 0;
-  if (!wish.starts_with("cuda:")) return {};
-  int index = 0;
-  const char* const end = wish.data() + wish.size();
-  const auto [stopped, trouble] = std::from_chars(wish.data() + 5, end, index);
-  if (trouble != std::errc() || stopped != end || index < 0) return {};
-  return index;
+using engine::gpu_kind;
+
+constexpr const char* name_of(gpu_kind kind) { return kind == gpu_kind::cuda ? "cuda" : "hip"; }
+
+struct named_gpu {
+  gpu_kind kind;
+  int index;
+};
+
+/// The GPU that "cuda" (0), "hip:N" and the like name; nullopt for other texts.
+std::optional<named_gpu> read_gpu(std::string_view wish) {
+  for (const gpu_kind kind : {gpu_kind::cuda, gpu_kind::hip}) {
+    const std::string_view name = name_of(kind);
+    if (!wish.starts_with(name)) continue;
+    std::string_view number = wish.substr(name.size());
+    if (number.empty()) return named_gpu{kind, 0};
+    if (number.front() != ':') return {};
+    number.remove_prefix(1);
+    int index = 0;
+    const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (trouble != std::errc() || end != number.data() + number.size() || index < 0) return {};
+    return named_gpu{kind, index};
+  }
+  return {};
 }
 
 }  // namespace
@@ -34,22 +49,25 @@ std::vector<std::string> split_devices(const std::string& list) {
 
 result<device_choice> choose_device(const std::string& wish) {
   if (wish == "cpu") return device_choice{};
-  const auto index = wish == "auto" ? 0 : cuda_index(wish);
-  if (!index)
-    return error{error_kind::unavailable, "device: " + wish + " is not supported; accepted: auto, cpu, cuda, cuda:N",
-                 "device"};
-  const auto library = engine::open_gpu_library();
+  const auto named = read_gpu(wish);
+  if (!named && wish != "auto")
+    return error{error_kind::unavailable,
+                 "device: " + wish + " is not supported; accepted: auto, cpu, cuda, cuda:N, hip, hip:N", "device"};
   const auto refuse = [&](const std::string& why) {
     return error{error_kind::unavailable, "device: " + wish + " is not available: " + why, "device"};
   };
-  if (!library && wish == "auto") return device_choice{.remark = library.error().message};
+  const auto library = named ? engine::open_gpu_library(named->kind) : engine::open_any_gpu_library();
+  if (!library && !named) return device_choice{.remark = library.error().message};
   if (!library) return refuse(library.error().message);
-  if (*index >= library->devices)
-    return refuse("this machine has only cuda:0" +
-                  (library->devices > 1 ? " to " + std::to_string(library->devices - 1) : ""));
-  const auto described = library->plugin->describe_device(*index);
+  const int index = named ? named->index : 0;
+  if (index >= library->devices) {
+    const std::string kind = name_of(library->kind);
+    return refuse("this machine has only " + kind + ":0" +
+                  (library->devices > 1 ? " to " + kind + ':' + std::to_string(library->devices - 1) : ""));
+  }
+  const auto described = library->plugin->describe_device(index);
   if (!described) return refuse(described.error().message);
-  return device_choice{library->plugin, *index, described->free_bytes, {}};
+  return device_choice{library->plugin, index, described->free_bytes, {}};
 }
 
 }  // namespace skein::cli

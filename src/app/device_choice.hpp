@@ -19,7 +19,7 @@ struct device_choice {
 /// The devices of a list such as "cuda:0,cuda:1"; at least one.
 [[nodiscard]] std::vector<std::string> split_devices(const std::string& list);
 
-/// Parses one device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N.
+/// Parses one device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N, hip, hip:N.
 /// Errors: unavailable if the named GPU does not exist or if this version of Skein does not support the device.
 [[nodiscard]] result<device_choice> choose_device(const std::string& wish);
 

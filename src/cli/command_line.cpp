@@ -125,7 +125,8 @@ void add_adapters(CLI::App& app, std::vector<std::string>& into) {
 }
 
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
-  app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N, hip, hip:N")
+      ->capture_default_str();
   add_formats(app, into.dtype, into.weight_format,
               "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");
   app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
@@ -140,7 +141,8 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
       ->capture_default_str();
   add_adapters(app, into.adapters);
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
-  return app.add_option("--model,--model-path", into.path, "Checkpoint (.pth, .safetensors) or folder of a repository" + otherwise);
+  return app.add_option("--model,--model-path", into.path,
+                        "Checkpoint (.pth, .safetensors) or folder of a repository" + otherwise);
 }
 
 void add_serve(CLI::App& app, command& chosen) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view available =
     "available: fp32, fp16, bf16, int8, int4, nf4, their combinations by halves or ranges of layers, and \"\" (as "
-    "configured), alone or after one device (cpu, cuda or cuda:N)";
+    "configured), alone or after one device (cpu, cuda, cuda:N, hip or hip:N)";
 
 struct named_form {
   std::string_view name;
@@ -174,7 +174,9 @@ std::string_view lacking(const strategy& wanted) {
   for (const auto& part : wanted.parts) {
     if (part.streamed) return "streaming layers to the device";
     if (part.device != wanted.parts.front().device) return "more than one device";
-    if (!part.device.empty() && part.device != "cpu" && !part.device.starts_with("cuda")) return "that device";
+    if (!part.device.empty() && part.device != "cpu" && !part.device.starts_with("cuda") &&
+        !part.device.starts_with("hip"))
+      return "that device";
   }
   if (wanted.parts.back().layers > 0) return "a number of layers without a form for the others";
   return {};

@@ -1,10 +1,14 @@
 // Shows that the program finds, loads and uses a GPU back end, and how it answers where there is none; by running the
-// built program with the emulator in the place of libskein_cuda.so, on the small trained models of the oracle folder.
+// built program with the emulator in the place of libskein_cuda.so and libskein_hip.so, on the small trained models of
+// the oracle folder.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "app/device_choice.hpp"
 #include "tests/cli/golden_logits.hpp"
 #include "tests/cli/run_skein.hpp"
 #include "tests/support/oracle.hpp"
@@ -39,11 +43,11 @@ struct logits_of_gpu {
   }
 };
 
-/// `skein generate` on a device, with a library in the place of libskein_cuda.so.
-test::outcome generate(const std::string& device, const std::string& library) {
+/// `skein generate` on a device, with libraries in the place of libskein_cuda.so and libskein_hip.so.
+test::outcome generate(const std::string& device, const std::string& cuda, const std::string& hip = "/nonexistent") {
   return run_skein({"generate", "--model", tiny(), "--device", device, "--prompt", "The cat ", "--max-tokens", "12",
                     "--temperature", "0"},
-                   {}, {{"SKEIN_CUDA_LIBRARY", library}});
+                   {}, {{"SKEIN_CUDA_LIBRARY", cuda}, {"SKEIN_HIP_LIBRARY", hip}});
 }
 
 void expect_unavailable(const test::outcome& ended, const std::string& needle) {
@@ -75,14 +79,24 @@ BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
     BOOST_TEST(on_gpu.exit_code == 0, on_gpu.err);
     BOOST_TEST(on_gpu.out == on_cpu.out);
   }
+  for (const char* device : {"hip", "hip:0", "auto"}) {
+    const auto on_gpu = generate(device, "/nonexistent", emulated.back());
+    BOOST_TEST(on_gpu.exit_code == 0, on_gpu.err);
+    BOOST_TEST(on_gpu.out == on_cpu.out);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
   expect_unavailable(generate("cuda", "/nonexistent"), "libskein_cuda.so is not installed");
   expect_unavailable(generate("cuda:1", emulated.front()),
                      "device: cuda:1 is not available: this machine has only cuda:0");
-  expect_unavailable(generate("cuda:0+1", emulated.front()), "is not supported; accepted: auto, cpu, cuda, cuda:N");
-  expect_unavailable(generate("hip:0", emulated.front()), "is not supported; accepted: auto, cpu, cuda, cuda:N");
+  for (const char* device : {"cuda:0+1", "hip:0+1"})
+    expect_unavailable(generate(device, emulated.front(), emulated.front()),
+                       "is not supported; accepted: auto, cpu, cuda, cuda:N, hip, hip:N");
+  expect_unavailable(generate("hip:0", emulated.front()),
+                     "device: hip:0 is not available: libskein_hip.so is not installed");
+  expect_unavailable(generate("hip:1", "/nonexistent", emulated.front()),
+                     "device: hip:1 is not available: this machine has only hip:0");
 
   const test::temporary_folder folder;
   const std::string damaged = folder.path() / "damaged.so";
@@ -99,9 +113,42 @@ BOOST_AUTO_TEST_CASE(the_cuda_library_loads_without_a_driver, *needs_oracle) {
 }
 #endif
 
+#if defined(SKEIN_HIP_BACK_END)
+BOOST_AUTO_TEST_CASE(the_hip_library_loads_without_a_driver, *needs_oracle) {
+  const auto ended = generate("hip:0", "/nonexistent", SKEIN_HIP_BACK_END);
+  if (ended.exit_code == 0) return;
+  expect_unavailable(ended, "device: hip:0 is not available: GPU: ");
+  const auto on_cpu = generate("auto", "/nonexistent", SKEIN_HIP_BACK_END);
+  BOOST_TEST(on_cpu.exit_code == 0);
+  BOOST_TEST(on_cpu.out == generate("cpu", "/nonexistent").out);
+  BOOST_TEST(on_cpu.err == "");
+}
+#endif
+
 BOOST_AUTO_TEST_CASE(without_a_gpu_the_cpu_does_it, *needs_oracle) {
   const auto ended = generate("auto", "/nonexistent");
   BOOST_TEST(ended.exit_code == 0);
   BOOST_TEST(ended.err == "");
   BOOST_TEST(ended.out == generate("cpu", "/nonexistent").out);
+}
+
+// The line of the log in which a server says why it uses the CPU.
+BOOST_AUTO_TEST_CASE(the_remark_says_why_each_installed_library_is_not_used) {
+  const auto remark = [](const char* cuda, const char* hip) {
+    setenv("SKEIN_CUDA_LIBRARY", cuda, 1);
+    setenv("SKEIN_HIP_LIBRARY", hip, 1);
+    const auto chosen = cli::choose_device("auto");
+    BOOST_REQUIRE(chosen);
+    BOOST_TEST(!chosen->gpu);
+    return chosen->remark;
+  };
+  const std::string strange = "/lib/x86_64-linux-gnu/libm.so.6", none = strange + " is not a Skein GPU library";
+  BOOST_TEST(remark("/nonexistent", "/nonexistent") == "no GPU library is installed");
+  BOOST_TEST(remark(strange.c_str(), "/nonexistent") == none);
+  BOOST_TEST(remark("/nonexistent", strange.c_str()) == none);
+  BOOST_TEST(remark(strange.c_str(), strange.c_str()) == none + "; " + none);
+#if defined(SKEIN_HIP_BACK_END)
+  if (!std::filesystem::exists("/dev/kfd"))
+    BOOST_TEST(remark("/nonexistent", SKEIN_HIP_BACK_END) == "GPU: there is no AMD GPU driver (/dev/kfd)");
+#endif
 }

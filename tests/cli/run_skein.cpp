@@ -42,6 +42,7 @@ outcome run_skein(const std::vector<std::string>& arguments, const std::string& 
   for (char** variable = environ; *variable; ++variable)
     if (!std::string_view(*variable).starts_with("SKEIN_")) variables.emplace_back(*variable);
   variables.emplace_back("SKEIN_CUDA_LIBRARY=/nonexistent/libskein_cuda.so");
+  variables.emplace_back("SKEIN_HIP_LIBRARY=/nonexistent/libskein_hip.so");
   for (const auto& [name, value] : environment) {
     std::erase_if(variables, [&](const std::string& v) { return v.starts_with(name + '='); });
     variables.push_back(name + '=' + value);

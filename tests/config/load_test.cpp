@@ -140,17 +140,17 @@ BOOST_AUTO_TEST_CASE(values_that_are_refused) {
         "[server]\ncors_origins = \"*\"", "[server]\ncors_origins = [1]", "[server]\ncors_origins = [\"\"]",
         "[server.port]\nx = 1", "models = 1", "[models]\nm = 1", "[server]\nport = -1",
         "[server]\nport = 9223372036854775807", "[models.m]\ntop_p = nan", "[server]\nhost = \"a\\u0000b\"",
-        "[engine]\ndevice = \"hip\"", "[engine]\ndevice = \"cpu,\"", "[engine]\ndevice = \"cuda:0+\"",
+        "[engine]\ndevice = \"hip:\"", "[engine]\ndevice = \"cpu,\"", "[engine]\ndevice = \"cuda:0+\"",
         "[engine]\ndevice = \"\""}) {
     const auto merged = in.load(text);
     BOOST_TEST(merged.faults.size() == 1u, text << " gives " << lines(merged));
   }
   for (const char* device : {"auto", "cpu", "cuda", "cuda:0", "cuda:0,cuda:1", "cuda,cuda:1", "cpu,cpu,cpu", "cuda:0+1",
-                             "hip:12", "hip:0,hip:1"})
+                             "hip", "hip:12", "hip:0,hip:1", "hip,hip:1"})
     BOOST_TEST(lines(with_flag("engine.device", device)) == "");
   std::string too_many = "cpu";
   for (std::uint32_t i = 0; i < config::limits::devices_max; ++i) too_many += ",cpu";
-  for (const char* device : {"cpu,cuda:0", "cuda:0,hip:0", "auto,auto", "auto,cpu", ",cpu", "cpu,,cpu", "hip,hip:1",
+  for (const char* device : {"cpu,cuda:0", "cuda:0,hip:0", "auto,auto", "auto,cpu", ",cpu", "cpu,,cpu", "hip,cuda:1",
                              "cpu:0", too_many.c_str()})
     BOOST_TEST(with_flag("engine.device", device).faults.size() == 1u, device);
   expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");

@@ -100,6 +100,7 @@ BOOST_AUTO_TEST_CASE(what_is_built_is_run_and_nothing_else) {
   BOOST_TEST(buildable(read("cpu bf16")).value().device == "cpu");
   BOOST_TEST(buildable(read("cpu bf16")).value().dtype == "bf16");
   BOOST_TEST(buildable(read("cuda:1 fp32")).value().device == "cuda:1");
+  BOOST_TEST(buildable(read("hip fp16")).value().device == "hip");
   BOOST_TEST(buildable(read("albatross workers=1 batch=32")).value().dtype == "fp16");
   struct row {
     const char *text, *dtype, *weight_format;

@@ -92,7 +92,8 @@ std::string program_page() {
   page.item("SKEIN_CONFIG", "", "The configuration file, unless --config names one.");
   page.item("SKEIN_SECTION_KEY", "", "Any setting, as SKEIN_LIMITS_N_MAX for limits.n_max.");
   page.item("SKEIN_DATA_DIR", "", "The first folder that is searched for the demo model and vocabularies.");
-  page.item("SKEIN_CUDA_LIBRARY", "", "The GPU back end, libskein_cuda.so.");
+  page.item("SKEIN_CUDA_LIBRARY", "", "The back end for NVIDIA GPUs, libskein_cuda.so.");
+  page.item("SKEIN_HIP_LIBRARY", "", "The back end for AMD GPUs, libskein_hip.so.");
   page.item("SKEIN_CUBLASLT", "", "The file of cuBLASLt, which the GPU back end may use.");
   page.heading("files");
   page.item("/etc/skein/skein.toml", "", "Settings of the service.");

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -11,15 +12,29 @@
 namespace skein::engine {
 namespace {
 
-constexpr const char* file_name = "libskein_cuda.so";
+struct library_name {
+  const char *file, *variable;
+};
+constexpr library_name name_of(gpu_kind kind) {
+  return kind == gpu_kind::cuda ? library_name{"libskein_cuda.so", "SKEIN_CUDA_LIBRARY"}
+                                : library_name{"libskein_hip.so", "SKEIN_HIP_LIBRARY"};
+}
 
 error not_there(std::string why) { return {error_kind::unavailable, std::move(why), "device"}; }
 
-std::vector<std::filesystem::path> candidates() {
-  if (const char* given = std::getenv("SKEIN_CUDA_LIBRARY")) return {given};
+/// Its file; none: it is not installed.
+std::optional<std::filesystem::path> find(const library_name& name) {
+  std::vector<std::filesystem::path> candidates;
   std::error_code unknown;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  return {folder / "lib" / file_name, folder.parent_path() / "lib/skein" / file_name};
+  if (const char* given = std::getenv(name.variable)) {
+    candidates = {given};
+  } else {
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+    candidates = {folder / "lib" / name.file, folder.parent_path() / "lib/skein" / name.file};
+  }
+  for (const auto& path : candidates)
+    if (std::filesystem::exists(path, unknown)) return path;
+  return {};
 }
 
 result<const kernels::gpu::plugin*> load(const std::filesystem::path& path) {
@@ -33,19 +48,32 @@ result<const kernels::gpu::plugin*> load(const std::filesystem::path& path) {
   return plugin;
 }
 
+result<gpu_library> open(gpu_kind kind, const std::filesystem::path& path) {
+  const auto plugin = load(path);
+  if (!plugin) return plugin.error();
+  const auto devices = (*plugin)->device_count();
+  if (!devices) return not_there(devices.error().message);
+  return gpu_library{kind, *plugin, *devices, path};
+}
+
 }  // namespace
 
-result<gpu_library> open_gpu_library() {
-  for (const auto& path : candidates()) {
-    std::error_code unknown;
-    if (!std::filesystem::exists(path, unknown)) continue;
-    const auto plugin = load(path);
-    if (!plugin) return plugin.error();
-    const auto devices = (*plugin)->device_count();
-    if (!devices) return not_there(devices.error().message);
-    return gpu_library{*plugin, *devices, path};
+result<gpu_library> open_gpu_library(gpu_kind kind) {
+  const library_name name = name_of(kind);
+  const auto path = find(name);
+  return path ? open(kind, *path) : not_there(std::string(name.file) + " is not installed");
+}
+
+result<gpu_library> open_any_gpu_library() {
+  std::string why;
+  for (const gpu_kind kind : {gpu_kind::cuda, gpu_kind::hip}) {
+    const auto path = find(name_of(kind));
+    if (!path) continue;
+    auto library = open(kind, *path);
+    if (library) return library;
+    why.append(why.empty() ? "" : "; ").append(library.error().message);
   }
-  return not_there(std::string(file_name) + " is not installed");
+  return not_there(why.empty() ? "no GPU library is installed" : why);
 }
 
 }  // namespace skein::engine
