@@ -1,6 +1,6 @@
-# Debian packages by cpack: skein, and skein-cuda if the GPU back end is built. `./dev package` makes them from a
-# release build, whose target skein_packaged builds all their contents. Files of the folder packaging are included
-# unchanged; the program writes its manual pages and completions.
+# Debian packages by cpack: skein, and skein-cuda and skein-hip if those GPU back ends are built. `./dev package` makes
+# them from a release build, whose target skein_packaged builds all their contents. Files of the folder packaging are
+# included unchanged; the program writes its manual pages and completions.
 set(SKEIN_MAINTAINER "The Skein project <skein@example.org>"
     CACHE STRING "Maintainer of packages of this build: NAME <ADDRESS>")
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
@@ -47,6 +47,7 @@ skein_for_packages(program FILES systemd/skein.sysusers DESTINATION lib/sysusers
 skein_for_packages(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles.d RENAME skein.conf)
 skein_for_packages(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
 skein_for_packages(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
+skein_for_packages(hip FILES packaging/hip/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-hip)
 
 # The libraries of the bundle are beside its program; a package uses those of the system.
 install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/skein")]] COMPONENT program)
@@ -54,6 +55,11 @@ if(SKEIN_CUDA)
   add_dependencies(skein_packaged skein_cuda)
   install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/skein/libskein_cuda.so")]]
           COMPONENT cuda)
+endif()
+if(SKEIN_HIP)
+  add_dependencies(skein_packaged skein_hip)
+  install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/skein/libskein_hip.so")]]
+          COMPONENT hip)
 endif()
 
 set(CPACK_GENERATOR DEB)
@@ -80,7 +86,7 @@ conversations as states of constant size, in memory and on disk. A small model
 is included.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
     "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS skein-cuda)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "skein-cuda, skein-hip")
 set(control ${CMAKE_SOURCE_DIR}/packaging/skein)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${control}/conffiles ${control}/triggers ${control}/postinst
                                                ${control}/prerm ${control}/postrm)
@@ -92,5 +98,14 @@ if(SKEIN_CUDA)
 The back end of Skein that runs models on NVIDIA GPUs. It needs NVIDIA's driver,
 but no CUDA toolkit.")
   set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "skein (= ${PROJECT_VERSION})")
+endif()
+if(SKEIN_HIP)
+  list(APPEND CPACK_COMPONENTS_ALL hip)
+  set(CPACK_DEBIAN_HIP_PACKAGE_NAME skein-hip)
+  set(CPACK_DEBIAN_HIP_DESCRIPTION "inference server for RWKV language models: AMD GPUs
+The back end of Skein that runs models on AMD GPUs. It needs AMD's driver, which
+Linux contains, and the HIP runtime. It has been compiled and tested in an
+emulator, and has not run on an AMD GPU yet.")
+  set(CPACK_DEBIAN_HIP_PACKAGE_DEPENDS "skein (= ${PROJECT_VERSION})")
 endif()
 include(CPack)

@@ -39,6 +39,11 @@ EXPECTED = {
         "usr/share/doc/skein-cuda/changelog.gz": 0o644,
         "usr/share/doc/skein-cuda/copyright": 0o644,
     },
+    "skein-hip": {
+        "usr/lib/skein/libskein_hip.so": 0o644,
+        "usr/share/doc/skein-hip/changelog.gz": 0o644,
+        "usr/share/doc/skein-hip/copyright": 0o644,
+    },
 }
 
 
@@ -83,8 +88,18 @@ def faults(found: dict, folder: pathlib.Path):
             yield f"{name}: {sorted(set(files.items()) ^ set(EXPECTED[name].items()))} are surplus or missing"
     version = packages.field(found["skein"], "Version")
     yield from program_faults(folder / "skein", version)
-    if "skein-cuda" in found and f"skein (= {version})" not in packages.field(found["skein-cuda"], "Depends"):
-        yield "skein-cuda takes a skein of another build"
+    for name in set(found) - {"skein"}:
+        if f"skein (= {version})" not in packages.field(found[name], "Depends"):
+            yield f"{name} takes a skein of another build"
+    if "skein-hip" in found:
+        if "libamdhip64" not in packages.field(found["skein-hip"], "Depends"):
+            yield "skein-hip does not ask for the HIP runtime"
+        library = folder / "skein-hip/usr/lib/skein/libskein_hip.so"
+        if "RPATH" in output("readelf", "--dynamic", library) or "RUNPATH" in output("readelf", "--dynamic", library):
+            yield "libskein_hip.so looks for libraries beside itself"
+        symbols = [line.split()[-1] for line in output("nm", "-D", "--defined-only", library).splitlines()]
+        if symbols != ["skein_gpu_plugin"]:
+            yield f"libskein_hip.so exports {symbols}"
 
 
 def main(arguments: list) -> int:
