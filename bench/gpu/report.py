@@ -37,6 +37,10 @@ def told_correctness(parts: dict) -> list:
                                           for key, value in row.items() if key not in ("check", "ok", "model", "dtype"))
             lines += table(["model", "type", "check", "ok", "figures"],
                            [(row["model"], row["dtype"], row["check"], row["ok"], shown(row)) for row in rows])
+        if name == "logits":
+            lines += table(["model", "type", "chunk", "tokens", "largest error", "permitted"],
+                           [(row["model"], row["dtype"], row["chunk"], row["tokens"], f"{row['error']:.1e}",
+                             f"{row['permitted']:.0e}") for row in rows])
         if name == "score":
             lines += table(["device", "weights", "states", "bits per byte"],
                            [(row["device"], row["dtype"], row["state_dtype"], f"{row['bits_per_byte']:.5f}")

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Checks correctness, then measures speed, on a machine with a GPU:
+# Checks correctness, then measures speed, on a machine with a GPU.
+#   run.sh [FILE.tar.gz]
+# Who has a card that Skein has not run on: this makes one file to send (card.sh says more).
 #   run.sh BUNDLE ORACLE OUT COMMIT [correctness|bench]
 # BUNDLE: made by ./dev bundle; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
 # Writes OUT/gpu.json and OUT/gpu.md, and the logs they are made from. Put the newest into bench/results and their table
@@ -11,11 +13,12 @@
 #   SKEIN_SANITIZER=1            also runs the kernel tests under memcheck and racecheck (sanitize.py; max. 9 minutes)
 #   SKEIN_MODELS=/dev/shm        folder for the random models (14.4 GB for 7.2b)
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if (($# < 2)) && [[ ${1:-} != -* ]]; then exec "$here/card.sh" "$@"; fi
 if (($# < 4 || $# > 5)) || [[ ${5:-all} != @(all|correctness|bench) ]]; then
-  sed -n '2,13s/^# \?//p' "$0" >&2
+  sed -n '2,15s/^# \?//p' "$0" >&2
   exit 64
 fi
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bundle=$(cd "$1" && pwd) oracle=$(cd "$2" && pwd) commit=$4 part=${5:-all}
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
