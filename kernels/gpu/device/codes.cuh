@@ -40,19 +40,6 @@ __device__ code_words<code> load_words(unsigned two_steps, unsigned upper, unsig
 /// The scale of output i in the lower half, of output i + 8 in the upper half.
 using scale_pair = std::uint32_t;
 
-/// Code c(n) of a step as an integer.
-template <weight_element code>
-__device__ int code_at(const code_words<code>& words, unsigned step, unsigned n) {
-  if constexpr (code == weight_element::int8) {
-    const unsigned byte = n % 2 * 2 + n / 2;
-    const int magnitude = static_cast<int>(words.of[step] >> 8 * byte & 127);
-    return (words.of[step] >> (8 * byte_of_sign(byte) + 7) & 1) != 0 ? -magnitude : magnitude;
-  }
-  if constexpr (code == weight_element::int4)
-    return static_cast<int>(words.of[0] >> (8 * step + 4 * (n / 2) + 16 * (n % 2)) & 15) - 8;
-  return static_cast<int>(words.of[0] >> (16 * step + 4 * n) & 15);
-}
-
 /// The value of a code before it is scaled; for fp16 divided by 256.
 template <typename Element, weight_element code>
 __device__ float value_of_code(int q) {
@@ -84,25 +71,26 @@ __device__ Element decode_one(int q, float scale) {
   return from_float<Element>(value_of_code<Element, code>(q) * scale);
 }
 
-/// A scale of a pair, in both halves.
-__device__ inline std::uint32_t one_scale(scale_pair scales, unsigned upper) {
-#if defined(__CUDA_ARCH__)
-  return __byte_perm(scales, 0, upper == 0 ? 0x1010 : 0x3232);
-#else
-  return (scales >> 16 * upper & 0xffff) * 0x10001;
-#endif
-}
-
 namespace codes {
 
-#if defined(__CUDA_ARCH__)
+/// Byte i of the result is the byte of `high` and `low`, in one, that the lower three bits of nibble i name.
 __device__ inline std::uint32_t select(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+#if defined(__CUDA_ARCH__)
   return __byte_perm(low, high, selector);
+#else
+  std::uint32_t bytes = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned from = selector >> 4 * i & 7;
+    bytes |= ((from < 4 ? low >> 8 * from : high >> 8 * (from - 4)) & 255) << 8 * i;
+  }
+  return bytes;
+#endif
 }
-/// a * b + c of both halves of a word, rounded once.
+/// a * b + c of both halves of a word, rounded once. Not CUDA: the sum must be exact in fp32.
 template <typename Element>
 __device__ std::uint32_t fused(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t d = 0;
+#if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<Element, half>) {
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
   } else {
@@ -110,6 +98,21 @@ __device__ std::uint32_t fused(std::uint32_t a, std::uint32_t b, std::uint32_t c
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
 #endif
   }
+#else
+  const auto upper_or_lower = [](std::uint32_t word, unsigned i) {
+    Element value;
+    const auto bits = static_cast<std::uint16_t>(word >> 16 * i);
+    memcpy(&value, &bits, sizeof value);
+    return static_cast<double>(to_float(value));
+  };
+  for (unsigned i = 0; i < 2; ++i) {
+    const double sum = upper_or_lower(a, i) * upper_or_lower(b, i) + upper_or_lower(c, i);
+    const Element rounded = from_float<Element>(static_cast<float>(sum));
+    std::uint16_t bits = 0;
+    memcpy(&bits, &rounded, sizeof bits);
+    d |= std::uint32_t{bits} << 16 * i;
+  }
+#endif
   return d;
 }
 /// a * b of both halves of a word. Adding -0 keeps the sign of zero.
@@ -120,9 +123,13 @@ __device__ std::uint32_t product(std::uint32_t a, std::uint32_t b) {
 /// (a & b) | c
 template <std::uint32_t b, std::uint32_t c>
 __device__ std::uint32_t masked(std::uint32_t a) {
+#if defined(__CUDA_ARCH__)
   std::uint32_t d;
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a), "n"(b), "n"(c));
   return d;
+#else
+  return (a & b) | c;
+#endif
 }
 
 /// Four bytes of a table of 16, by the four nibbles in the lower half of `which`. `low`: which & 0x7777; `pick`: 4 in
@@ -193,9 +200,13 @@ __device__ void values_of_four(std::uint32_t four, const nf4_table& table, std::
   const std::uint32_t bytes[2] = {look_up(table.low, low, pick), look_up(table.high, low, pick)};
   first = select(bytes[0], bytes[1], 0x5140), second = select(bytes[0], bytes[1], 0x7362);
 }
-#endif
 
 }  // namespace codes
+
+/// A scale of a pair, in both halves.
+__device__ inline std::uint32_t one_scale(scale_pair scales, unsigned upper) {
+  return codes::select(scales, 0, upper == 0 ? 0x1010 : 0x3232);
+}
 
 /// Decodes the weights of a lane for 16 inputs.
 template <typename Element, weight_element code>
@@ -205,12 +216,10 @@ class decoder {
  public:
   /// For long loops, `zero` is 0, but the compiler does not know that, so it keeps the table of NF4 in registers: it
   /// would load constants again for each code.
-  __device__ explicit decoder([[maybe_unused]] std::uint32_t zero = 0) {
-#if defined(__CUDA_ARCH__)
+  __device__ explicit decoder(std::uint32_t zero = 0) {
     constexpr codes::nf4_table table = codes::make_nf4_table<Element>();
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) table_.low[i] = table.low[i] ^ zero, table_.high[i] = table.high[i] ^ zero;
-#endif
   }
 
   /// Eight outputs, as the operand of the instruction's narrow side. `scale`: of the lane's output, in both halves.
@@ -229,15 +238,12 @@ class decoder {
   }
 
  private:
-#if defined(__CUDA_ARCH__)
   codes::nf4_table table_;
-#endif
 };
 
 template <typename Element, weight_element code>
 __device__ void decoder<Element, code>::operator()(const code_words<code>& words, unsigned step, std::uint32_t scale,
                                                    std::uint32_t (&to)[2]) const {
-#if defined(__CUDA_ARCH__)
   if constexpr (code == weight_element::int8) {
     const std::uint32_t less = codes::offset_of_magnitudes<Element>(scale), word = words.of[step];
     to[0] = codes::signed_pair<Element>(word, scale, less);
@@ -251,14 +257,6 @@ __device__ void decoder<Element, code>::operator()(const code_words<code>& words
     }
     to[0] = codes::product<Element>(to[0], scale), to[1] = codes::product<Element>(to[1], scale);
   }
-#else
-  for (unsigned q = 0; q < 2; ++q) {
-    const float factor = scale_of<Element>(scale, 0);
-    const Element both[2] = {decode_one<Element, code>(code_at(words, step, 2 * q), factor),
-                             decode_one<Element, code>(code_at(words, step, 2 * q + 1), factor)};
-    memcpy(&to[q], both, sizeof to[q]);
-  }
-#endif
 }
 
 }  // namespace skein::kernels::gpu
