@@ -22,8 +22,9 @@ inline constexpr std::uint32_t led_heads_max = 1024;
 /// The size of led_matmul's counters.
 inline constexpr std::uint32_t led_counters = 64;
 
-/// Whether the device runs led_matmul: an NVIDIA GPU with tensor cores for that type, but without PDL. Not if
-/// $SKEIN_FUSED_LAUNCHES is 0 or forbid_led_matmul(true) was called, both for tests and measurements.
+/// Whether the device runs led_matmul: an NVIDIA GPU with tensor cores for that type, but without PDL, if
+/// $SKEIN_FUSED_LAUNCHES is 1: it has run in the emulator only, where it is on unless that is 0. Not if
+/// forbid_led_matmul(true) was called, for tests.
 [[nodiscard]] result<bool> has_led_matmul(int device, element type);
 /// For the calling thread.
 void forbid_led_matmul(bool forbidden);
