@@ -81,9 +81,9 @@ set(CPACK_COMPONENTS_ALL program)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME skein)
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "inference server for RWKV language models
 Skein serves RWKV-4 to RWKV-7 models to clients of the OpenAI API over HTTP,
-server-sent events and WebSocket, on CPUs and, with skein-cuda, on NVIDIA GPUs. It keeps
-conversations as states of constant size, in memory and on disk. A small model
-is included.")
+server-sent events and WebSocket, on CPUs and, with skein-cuda, on NVIDIA GPUs.
+It keeps conversations as states of constant size, in memory and on disk. A
+small model is included.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
     "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "skein-cuda, skein-hip")
