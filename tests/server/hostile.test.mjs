@@ -164,7 +164,7 @@ test('pages of other origins are not let in', async (t) => {
 
 test('what a connection refuses has the form of the route', async () => {
   const told = async (path, ...fields) => JSON.parse((await raw(head(...fields).replace('/v1/completions', path))).split('\r\n\r\n')[1]).error;
-  for (const fields of [['Content-Encoding: gzip', 'Content-Length: 0'], ['Content-Length: 99999999999'], ['Content-Length: 1', 'Content-Length: 2']]) {
+  for (const fields of [['Content-Encoding: gzip', 'Content-Length: 0'], ['Content-Length: 99999999999']]) {
     assert.equal(typeof await told('/api/oai/chat/completions?x=1', ...fields), 'string', fields[0]);
     assert.equal(typeof (await told('/v1/chat/completions', ...fields)).message, 'string', fields[0]);
   }
