@@ -67,7 +67,7 @@ values sums_of(gemm p, element type, std::uint32_t rows, const stream& in) {
 }
 
 /// The halves of a warp give different operands to the instruction of RDNA 3.
-__global__ void break_the_rule_of_wmma_11() {
+[[maybe_unused]] __global__ void break_the_rule_of_wmma_11() {
   float c[8] = {};
   unit_operand<1, 16> a = {}, b = {};
   a.words[0][0] = threadIdx.x / 16;
