@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(folders_of_repositories_are_models) {
   BOOST_TEST((w.refused("other") == error_kind::missing_file));
 
   std::ofstream(w.root() / "model.safetensors") << "x";  // the root itself is not a model
-  for (const std::string path : {"", ".", w.root().c_str()})
+  for (const std::string& path : {std::string(), std::string("."), w.root().string()})
     BOOST_TEST((w.refused(path) == error_kind::missing_file), "'" << path << "'");
 
   w.c.model.path = w.root() / "rwkv7-2.9b";
