@@ -46,6 +46,14 @@ elseif(SKEIN_SANITIZE STREQUAL "thread")
     target_compile_options(skein_flags INTERFACE -Wno-tsan)  # TSan does not model atomic_thread_fence; our code does not use it
   endif()
   target_link_options(skein_flags INTERFACE -fsanitize=thread)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Tests replace operator new, which they cannot if the runtime is linked statically.
+    execute_process(
+      COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.tsan-${CMAKE_SYSTEM_PROCESSOR}.so
+      OUTPUT_VARIABLE tsan_runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    cmake_path(GET tsan_runtime PARENT_PATH tsan_folder)
+    target_link_options(skein_flags INTERFACE -shared-libsan -Wl,-rpath,${tsan_folder})
+  endif()
 elseif(NOT SKEIN_SANITIZE STREQUAL "")
   message(FATAL_ERROR "SKEIN_SANITIZE: '${SKEIN_SANITIZE}' is unknown; accepted: empty, address, thread")
 endif()

@@ -1,4 +1,4 @@
-# Libraries that are optimised under AddressSanitizer, too: without it their tests take many times as long.
+# Libraries that are optimised in the sanitizer builds, too: without it their tests take many times as long.
 set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
 
 # skein_library(name SOURCES ... DEPS ...): the static library of one folder. Without sources it is header-only.
@@ -9,8 +9,8 @@ function(skein_library name)
     target_link_libraries(${name} PUBLIC skein_flags ${arg_DEPS})
     # Half of the time to compile a file goes into headers of libraries; the files of one unit share it.
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${SKEIN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-    # Optimising the checks for undefined behaviour takes half of the compile time.
-    if(SKEIN_SANITIZE STREQUAL "address" AND NOT name MATCHES "${skein_computing_libraries}")
+    # Optimising the sanitizer's checks takes up to half of the compile time.
+    if(SKEIN_SANITIZE AND NOT name MATCHES "${skein_computing_libraries}")
       target_compile_options(${name} PRIVATE -O0)
     endif()
   else()
@@ -27,10 +27,10 @@ function(skein_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
-  if(SKEIN_SANITIZE STREQUAL "address" AND NOT skein_tests_compute)
+  if(SKEIN_SANITIZE AND NOT skein_tests_compute)
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  if(NOT (SKEIN_SANITIZE STREQUAL "address" AND skein_tests_compute))  # GCC takes headers of the same -O only
+  if(NOT (SKEIN_SANITIZE AND skein_tests_compute))  # GCC takes headers of the same -O only
     target_precompile_headers(${name} REUSE_FROM skein_test_headers)
   endif()
   if(skein_sanitized_room AND NOT SKEIN_SANITIZED_TESTS AND NOT arg_LABELS)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
-#include <iterator>
 
 #include "model/model_info.hpp"
 #include "tests/cli/run_skein.hpp"
@@ -24,11 +23,6 @@ constexpr const char* models[] = {"tiny-4v0.safetensors", "tiny-4v0-bf16.pth", "
                                   "quirk-mixed.pth",      "quirk-torch2.pth",  "quirk-metadata.pth"};
 
 std::string oracle_model(const std::string& name) { return test::oracle() / "models" / name; }
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void succeed(const std::vector<std::string>& arguments) {
   const auto ended = run_skein(arguments);
@@ -61,7 +55,7 @@ struct convert_folder {
     more.insert(more.begin(),
                 {"logits", "--model", model, "--tokens-file", path("ids"), "--out", path("logits"), "--device", "cpu"});
     succeed(more);
-    return content(path("logits"));
+    return test::content_of(path("logits"));
   }
 };
 
@@ -122,7 +116,7 @@ BOOST_AUTO_TEST_CASE(an_existing_file_is_replaced_only_on_request, *needs_oracle
   const convert_folder in;
   std::ofstream(in.out()) << "mine";
   check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out()}, "out.safetensors: exists; --force replaces it");
-  BOOST_TEST(content(in.out()) == "mine");
+  BOOST_TEST(test::content_of(in.out()) == "mine");
   in.convert(oracle_model("tiny-7v0.pth"), {"--force"});
   BOOST_TEST(identity_of(in.out()) == identity_of(oracle_model("tiny-7v0.pth")));
   in.convert(in.out(), {"--force", "--dtype", "bf16"});  // onto itself
@@ -191,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
   const auto shown = run_skein({"inspect", in.out()});
   BOOST_TEST(shown.out.find("int4-32 (") != std::string::npos, shown.out);
 
-  std::string other = content(in.out());  // states another format than its tensors have
+  std::string other = test::content_of(in.out());  // states another format than its tensors have
   const std::size_t stated = other.find("\"skein.dtype\":\"int4-32\"");
   BOOST_REQUIRE(stated != std::string::npos);
   other.replace(stated, 23, "\"skein.dtype\":\"int4-64\"");

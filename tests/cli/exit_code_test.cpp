@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "tests/cli/run_skein.hpp"
@@ -174,8 +173,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_r
     const int status = std::system(("setpriv --reuid=65534 --regid=65534 --clear-groups " + program.string() + ' ' +
                                     words + " 2> " + told.string())
                                        .c_str());
-    std::ifstream file(told);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = test::content_of(told);
     BOOST_TEST(text.find(why) != std::string::npos, text);
     return WEXITSTATUS(status);
   };

@@ -4,8 +4,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 
@@ -14,14 +12,9 @@
 namespace skein::test {
 namespace {
 
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// The numbers of a list in the description of a case, with commas between them.
 std::string list_in(const std::string& model, const std::string& name, const std::string& key) {
-  const std::string json = content(oracle() / "golden" / model / (name + ".json")), opening = '"' + key + "\":[";
+  const std::string json = content_of(oracle() / "golden" / model / (name + ".json")), opening = '"' + key + "\":[";
   const auto first = json.find(opening) + opening.size();
   return json.substr(first, json.find(']', first) - first);
 }
@@ -43,7 +36,7 @@ std::vector<float> golden_logits(const std::string& model) {
 }
 
 std::vector<float> floats(const std::filesystem::path& path) {
-  const std::string bytes = content(path);
+  const std::string bytes = content_of(path);
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   return values;

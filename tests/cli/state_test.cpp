@@ -70,9 +70,7 @@ struct state_folder {
   /// Whether the bytes stand in any file.
   bool holds(const std::string& bytes) const {
     for (const auto& file : std::filesystem::recursive_directory_iterator(database_directory(folder.path()))) {
-      std::ifstream in(file.path(), std::ios::binary);
-      const std::string all{std::istreambuf_iterator<char>(in), {}};
-      if (all.find(bytes) != std::string::npos) return true;
+      if (test::content_of(file.path()).find(bytes) != std::string::npos) return true;
     }
     return false;
   }

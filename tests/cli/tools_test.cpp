@@ -217,8 +217,7 @@ BOOST_AUTO_TEST_CASE(the_bench_tells_every_case, *needs_oracle) {
   const std::string file = folder.path() / "figures.json";
   const auto ended = succeed({"bench", "engine", "--model", tiny(), "--device", "cpu", "--batches", "1,3", "--prefill",
                               "2x5", "--seconds", "0", "--json", file});
-  std::ifstream stream(file);
-  const std::string json{std::istreambuf_iterator<char>(stream), {}};
+  const std::string json = test::content_of(file);
   for (const char* piece :
        {R"("kind":"decode","sequences":1,"tokens":1)", R"("kind":"decode","sequences":3,"tokens":1)",
         R"("kind":"prefill","sequences":2,"tokens":5)", R"("state_type":"fp32")"})

@@ -2,7 +2,6 @@
 // its default; by loading it.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
-#include <iterator>
 
 #include "config/keys.hpp"
 #include "config/load.hpp"
@@ -15,10 +14,7 @@ namespace {
 
 const std::string shipped = SKEIN_SOURCE_DIR "/config/skein.toml";
 
-std::string content() {
-  std::ifstream file(shipped, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string content() { return test::content_of(shipped); }
 
 /// The file with its example of a model section made active.
 std::string with_model_section() {

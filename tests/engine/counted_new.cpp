@@ -6,13 +6,6 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)  // its operators cannot be replaced, so it is asked to report each allocation
-#define SKEIN_ALLOCATION_HOOKS
-#include <sanitizer/allocator_interface.h>
-#endif
-#endif
-
 #if defined(SKEIN_GPU_EMULATOR)
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #endif
@@ -28,16 +21,6 @@ bool counts() { return true; }
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<std::size_t> held{0};
 
-#if defined(SKEIN_ALLOCATION_HOOKS)
-const int hooks = __sanitizer_install_malloc_and_free_hooks(
-    [](const volatile void* memory, std::size_t) {
-      if (counts()) allocations.fetch_add(1, std::memory_order_relaxed);
-      held.fetch_add(malloc_usable_size(const_cast<void*>(memory)), std::memory_order_relaxed);
-    },
-    [](const volatile void* memory) {
-      held.fetch_sub(malloc_usable_size(const_cast<void*>(memory)), std::memory_order_relaxed);
-    });
-#else
 void* counted(void* memory) {
   if (counts()) allocations.fetch_add(1, std::memory_order_relaxed);
   if (!memory) throw std::bad_alloc();
@@ -59,7 +42,6 @@ void give_back(void* memory) {
   held.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);
   std::free(memory);
 }
-#endif
 
 }  // namespace
 
@@ -70,7 +52,6 @@ std::size_t held_bytes() { return held.load(std::memory_order_relaxed); }
 
 }  // namespace skein::test
 
-#if !defined(SKEIN_ALLOCATION_HOOKS)
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
 // AddressSanitizer has its own version of these two, which does not call the ones above.
@@ -86,4 +67,3 @@ void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory
 void operator delete[](void* memory, std::align_val_t) noexcept { give_back(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
-#endif

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -72,10 +70,7 @@ std::string text_of(const json_tree& tree, std::uint32_t at) {
   return text;
 }
 
-json_tree read(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return parse_json_tree(std::string(std::istreambuf_iterator<char>(in), {}), limits{}).value();
-}
+json_tree read(const std::filesystem::path& file) { return parse_json_tree(test::content_of(file), limits{}).value(); }
 
 struct tally {
   std::size_t supported = 0, refused = 0, wrong = 0;

@@ -1,8 +1,6 @@
 // Damage of every kind in good files: each cut is refused, and no flipped, removed or doubled byte crashes a reader,
 // makes it read outside the file (seen under AddressSanitizer) or take much memory.
 #include <boost/test/unit_test.hpp>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 #include "tests/model/checkpoint_builders.hpp"
@@ -13,11 +11,6 @@
 
 namespace skein::test {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::vector<std::string> good_files() {
   const kernels::model_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
@@ -77,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_cut_is_refused) {
 
 BOOST_AUTO_TEST_CASE(cuts_of_real_files_are_refused, *boost::unit_test::precondition(have_oracle)) {
   for (const char* name : {"quirk-base.safetensors", "quirk-views.pth", "quirk-torch2.pth", "tiny-7v0-bf16.pth"})
-    check_cuts(read_file(oracle() / "models" / name), 200);
+    check_cuts(test::content_of(oracle() / "models" / name), 200);
 }
 
 BOOST_AUTO_TEST_CASE(changed_bytes_do_no_harm) { check_damage(good_files(), 4000); }
@@ -86,7 +79,7 @@ BOOST_AUTO_TEST_CASE(changed_bytes_of_real_files_do_no_harm, *boost::unit_test::
   std::vector<std::string> files;
   for (const char* name : {"quirk-base.safetensors", "quirk-metadata.pth", "quirk-parameters.pth", "quirk-views.pth",
                            "quirk-mixed.pth", "quirk-torch2.pth", "quirk-legacy.pth"})
-    files.push_back(read_file(oracle() / "models" / name));
+    files.push_back(test::content_of(oracle() / "models" / name));
   check_damage(files, 1000);
 }
 

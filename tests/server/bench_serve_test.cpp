@@ -3,8 +3,6 @@
 #include <simdjson.h>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -29,8 +27,7 @@ class load_tool {
     arguments.insert(arguments.begin(), {"bench", "serve", "--json", file});
     bench_run made{run_skein(arguments), {}};
     BOOST_TEST_MESSAGE(made.ended.out << made.ended.err);
-    std::ifstream in(file, std::ios::binary);
-    text_ = simdjson::padded_string(std::string(std::istreambuf_iterator<char>(in), {}));
+    text_ = simdjson::padded_string(skein::test::content_of(file));
     BOOST_REQUIRE(parser_.parse(text_).at_key("figures").get(made.figures) == simdjson::SUCCESS);
     return made;
   }

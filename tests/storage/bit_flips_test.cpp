@@ -99,8 +99,7 @@ namespace {
 
 /// Where the headers of a log's last block begin.
 std::vector<std::uint64_t> last_headers(const std::filesystem::path& log) {
-  std::ifstream file(log, std::ios::binary);
-  const std::string all(std::istreambuf_iterator<char>(file), {});
+  const std::string all = test::content_of(log);
   std::vector<std::uint64_t> headers;
   for (std::size_t at = (all.size() - 1) / log_block_bytes * log_block_bytes; at + log_header_bytes < all.size();
        at += log_header_bytes + header_at(std::string_view(all).substr(at)).length)

@@ -2,7 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+
+#include "tests/support/oracle.hpp"
 
 namespace skein::test {
 namespace {
@@ -16,11 +17,6 @@ using rocksdb::Slice;
 IOStatus trouble(fault_kind kind) {
   return kind == fault_kind::no_space ? IOStatus::NoSpace("No space left on device (a test)")
                                       : IOStatus::IOError("Input/output error (a test)");
-}
-
-std::string content(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class written_file final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -260,7 +256,7 @@ IOStatus fault_file_system::RenameFile(const std::string& from, const std::strin
   const std::lock_guard entered(mutex_);
   rename_fate fate{from, to, {}, {}};
   if (std::filesystem::exists(to)) {
-    fate.replaced = content(to);
+    fate.replaced = test::content_of(to);
     const auto known = files_.find(to);
     fate.replaced_fate = known != files_.end() ? known->second : file_fate{fate.replaced->size(), true};
   }

@@ -3,8 +3,6 @@
 // below 256, so both have the same numbers.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "storage/records/record_bytes.hpp"
 #include "storage/sessions/session_file.hpp"
@@ -40,11 +38,6 @@ struct copied_database {
   std::shared_ptr<database> db;
 };
 
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(old_records)
@@ -75,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_database_of_0_2_0_loads_into_engines_of_both_types) {
 
 BOOST_AUTO_TEST_CASE(session_files_of_0_2_0_load) {
   for (const char* const stored : {"fp32.session", "fp16.session"}) {
-    const auto file = read_session_file(bytes_of(written / stored), {});
+    const auto file = read_session_file(test::content_of(written / stored), {});
     BOOST_REQUIRE_MESSAGE(file, (file ? "" : file.error().message));
     BOOST_TEST(file->versions.size() == 2u);
     BOOST_REQUIRE_EQUAL(file->states.size(), 2u);
@@ -90,7 +83,7 @@ BOOST_AUTO_TEST_CASE(session_files_of_0_2_0_load) {
 // So that version 0.2.0 can read what this program writes, where one type suffices.
 BOOST_AUTO_TEST_CASE(records_of_one_type_are_as_before) {
   for (const char* const stored : {"fp32.session", "fp16.session"}) {
-    const auto file = read_session_file(bytes_of(written / stored), {}).value();
+    const auto file = read_session_file(test::content_of(written / stored), {}).value();
     const auto& record = file.states.back();
     const dtype type = std::string_view(stored).starts_with("fp16") ? dtype::f16 : dtype::f32;
     const auto state = decode_state(record, {layout, type}, "fake").value();

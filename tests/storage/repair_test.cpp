@@ -33,14 +33,10 @@ model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 
 
 void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::map<std::string, std::string> contents_of(const fs::path& folder) {
   std::map<std::string, std::string> all;
-  for (const auto& entry : fs::directory_iterator(folder)) all[entry.path().filename()] = bytes_of(entry.path());
+  for (const auto& entry : fs::directory_iterator(folder))
+    all[entry.path().filename()] = test::content_of(entry.path());
   all.erase("LOCK");
   return all;
 }

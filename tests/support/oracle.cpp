@@ -1,6 +1,8 @@
 #include "tests/support/oracle.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +29,16 @@ temporary_folder::temporary_folder() {
 temporary_folder::~temporary_folder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(file, unknown);
+  std::string all(unknown ? 0 : size, '\0');
+  in.read(all.data(), static_cast<std::streamsize>(all.size()));
+  all.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return all;
 }
 
 }  // namespace skein::test

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <string>
 
 #include "boost/test/unit_test.hpp"
 
@@ -25,5 +26,8 @@ class temporary_folder {
  private:
   std::filesystem::path path_;
 };
+
+/// All bytes of a file; empty if it cannot be read.
+[[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
 }  // namespace skein::test

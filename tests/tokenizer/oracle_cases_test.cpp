@@ -4,8 +4,6 @@
 #include <simdjson.h>
 
 #include <boost/test/unit_test.hpp>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -85,8 +83,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_come_back, *boost::unit_test::precondition(ske
 }
 
 BOOST_AUTO_TEST_CASE(other_line_ends, *boost::unit_test::precondition(skein::test::have_oracle)) {
-  std::ifstream in(world_file(), std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = test::content_of(world_file());
   std::string crlf;
   for (const char c : text) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
   BOOST_TEST(vocabulary::parse(crlf, "crlf").value()->hash() == world().hash());

@@ -1,8 +1,9 @@
 // Shows that no session is lost, torn or mixed: seeded lives of several sessions with tiny tiers, turns that commit,
 // fail or break, one after another and beside each other, forks, ways back, removals, full disks, crashes and orderly
 // ends, against a model that remembers the tokens of every version. Every state that is handed out must be the one that
-// its tokens make.
+// its tokens make. SKEIN_LIVES says how many lives.
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <set>
 
 #include "storage/database/database_impl.hpp"
@@ -350,9 +351,12 @@ struct life : keeper_bench {
   std::vector<running_turn> running;
 };
 
-void live(bool with_faults, int lives, int steps) {
+void live(bool with_faults, int steps) {
+  const char* const given = std::getenv("SKEIN_LIVES");
+  const int lives = given ? std::atoi(given) : 12;
   test::random_cases random;
   for (int i = 0; i < lives; ++i) {
+    BOOST_TEST_INFO_SCOPE("life " << i);
     life l(random, with_faults);
     for (int step = 0; step < steps; ++step) l.step();
     while (!l.running.empty()) l.finish_one();
@@ -373,6 +377,6 @@ void live(bool with_faults, int lives, int steps) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sessions_survive_evictions_and_crashes) { live(false, 12, 150); }
+BOOST_AUTO_TEST_CASE(sessions_survive_evictions_and_crashes) { live(false, 150); }
 
-BOOST_AUTO_TEST_CASE(sessions_survive_full_disks_too) { live(true, 12, 120); }
+BOOST_AUTO_TEST_CASE(sessions_survive_full_disks_too) { live(true, 120); }
