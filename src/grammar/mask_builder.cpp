@@ -28,6 +28,10 @@ std::uint64_t mask_builder::key_of(const std::vector<thread>& threads) const {
   return mixed(mixed(mixed(threads.size(), sum), product), reinterpret_cast<std::uintptr_t>(&vocabulary_));
 }
 
+bool mask_builder::is_digested(const thread& t) const {
+  return t.top != program::none && machine_.frames()[t.top].digested;
+}
+
 void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed) {
   std::ranges::fill(allowed, 0);
   in_text_.clear();
@@ -54,12 +58,15 @@ void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint
   }
   const auto run = [&](std::span<const trie_node> trie, const std::vector<thread>& some) {
     if (some.empty()) return;
+    // What depends on the items of an array so far does not come again.
+    const bool recurs = std::ranges::none_of(some, [this](const thread& t) { return is_digested(t); });
     const auto key = mixed(key_of(some), reinterpret_cast<std::uintptr_t>(trie.data()));
-    if (const auto known = grammar_.cached(key)) return add_mask(*known, allowed);
+    if (const auto known = recurs ? grammar_.cached(key) : nullptr) return add_mask(*known, allowed);
     made_.assign(vocabulary_.words(), 0);
     const auto visits = walk(trie, some, made_);
     add_mask(made_, allowed);
-    if (visits >= visits_worth_caching) grammar_.cache(key, std::make_shared<const std::vector<std::uint32_t>>(made_));
+    if (recurs && visits >= visits_worth_caching)
+      grammar_.cache(key, std::make_shared<const std::vector<std::uint32_t>>(made_));
   };
   run(vocabulary_.special(), in_text_);
   run(vocabulary_.all(), others_);

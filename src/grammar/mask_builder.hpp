@@ -27,6 +27,7 @@ class mask_builder {
   std::size_t walk(std::span<const trie_node> trie, const std::vector<thread>& threads,
                    std::span<std::uint32_t> allowed);
   void add_automaton(const dfa& of, std::uint32_t state, std::uint64_t characters, std::span<std::uint32_t> allowed);
+  [[nodiscard]] bool is_digested(const thread& t) const;
   [[nodiscard]] std::uint64_t key_of(const std::vector<thread>& threads) const;
 
   machine& machine_;

@@ -16,14 +16,16 @@ matcher::matcher(std::shared_ptr<const grammar> of, std::shared_ptr<const vocabu
       vocabulary_(std::move(with)),
       machine_(grammar_->compiled()),
       masks_(machine_, *grammar_, *vocabulary_),
-      threads_(machine_.begin()) {}
+      threads_(machine_.begin()),
+      frames_max_(frames_before_compaction) {}
 
 matcher::matcher(const matcher& other)
     : grammar_(other.grammar_),
       vocabulary_(other.vocabulary_),
       machine_(grammar_->compiled()),
       masks_(machine_, *grammar_, *vocabulary_),
-      threads_(other.threads_) {
+      threads_(other.threads_),
+      frames_max_(other.frames_max_) {
   machine_.frames() = other.machine_.frames();
 }
 
@@ -51,7 +53,10 @@ bool matcher::accept(std::string_view bytes) {
     return false;
   }
   threads_.swap(now_);
-  if (machine_.frames().size() > frames_before_compaction) machine_.compact(threads_);
+  if (machine_.frames().size() > frames_max_) {
+    machine_.compact(threads_);
+    frames_max_ = std::max(frames_before_compaction, 2 * machine_.frames().size());
+  }
   return true;
 }
 

@@ -47,6 +47,7 @@ class matcher {
   mask_builder masks_;
   std::vector<thread> threads_;
   std::vector<thread> now_, next_;  // of the current call
+  std::size_t frames_max_;          // with more of them, those that are not needed are removed
 };
 
 }  // namespace skein::grammar

@@ -97,10 +97,29 @@ BOOST_AUTO_TEST_CASE(recursive_schemas) {
              "no value satisfies the schema");
 }
 
+BOOST_AUTO_TEST_CASE(host_names_are_generated_without_punycode) {
+  const std::string text = R"({"type":"string","format":"hostname"})";
+  BOOST_TEST(refusal(text).starts_with("/format: "));
+  options how;
+  how.bounds = limits_to_generate();
+  const auto made = grammar::from_json_schema(text, how).value();
+  const std::string longest(63, 'a');
+  for (const auto& host : {std::string("a"), std::string("ab"), std::string("a-b"), std::string("a--b"),
+                           std::string("www.Example.com"), std::string("1.2-3"), longest + "." + longest})
+    BOOST_TEST(accepts(made, '"' + host + '"'), host);
+  for (const auto& host : {std::string(), std::string("."), std::string("a."), std::string(".a"), std::string("-a"),
+                           std::string("a-"), std::string("a_b"), std::string("xn--X"), std::string("ab--c"),
+                           longest + "a", longest + "." + longest + "." + longest + "." + longest})
+    BOOST_TEST(!accepts(made, '"' + host + '"'), host);
+  BOOST_TEST(!grammar::from_json_schema(R"({"type":"string","not":{"type":"string","format":"hostname"}})", how));
+}
+
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {
   BOOST_TEST(refusal(R"({"properties":{"a":{"$ref":"http://x/y"}}})").starts_with("/properties/a/$ref: "));
   BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(?<=x)y"}}})").starts_with("/properties/a/pattern: "));
-  BOOST_TEST(refusal(R"({"properties":{"a":{"uniqueItems":true}}})").starts_with("/properties/a/uniqueItems: "));
+  BOOST_TEST(refusal(R"({"properties":{"a":{"maxProperties":1,"dependentRequired":{"b":["c"]}}}})")
+                 .starts_with("/properties/a/maxProperties: "));
+  BOOST_TEST(refusal(R"({"not":{"uniqueItems":true}})").starts_with("/not/uniqueItems: "));
   BOOST_TEST(refusal(R"({"minLength":-1})").starts_with("/minLength: "));
   BOOST_TEST(refusal(R"({"type":"strin"})").starts_with("/type: "));
   BOOST_TEST(refusal(R"({"a":1,"a":2})").find("twice") != std::string::npos);

@@ -193,6 +193,18 @@ test('sessions: turns with a schema, and one without after them', async () => {
   assert.equal((await turn({ max_tokens: 10 })).status, 200);
 });
 
+test('chat: items differ where a schema says so', async () => {
+  const items = { type: 'array', items: { enum: ['red', 'green', 'blue', 1, 12, null] }, uniqueItems: true, minItems: 4 };
+  const wanted = { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: items } };
+  for (const client of clients)
+    for (let seed = 0; seed < 6; ++seed) {
+      const [{ message, finish_reason }] = (await client.chat.completions.create({ ...lively, seed, response_format: wanted })).choices;
+      assert.equal(finish_reason, 'stop');
+      const values = JSON.parse(message.content);
+      assert.ok(values.length >= 4 && new Set(values).size === values.length, message.content);
+    }
+});
+
 test('bad schemas, patterns and grammars are refused by name', async () => {
   const deep = (n) => (n === 0 ? {} : { properties: { a: deep(n - 1) } });
   const wrap = (s) => ({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema: s } } });
@@ -200,7 +212,7 @@ test('bad schemas, patterns and grammars are refused by name', async () => {
   const rows = [
     [wrap({ type: 'nonsense' }), field],
     [wrap({ $ref: '#/$defs/missing' }), field],
-    [wrap({ type: 'array', uniqueItems: true }), field],
+    [wrap({ type: 'string', format: 'regex' }), field],
     [wrap({ type: 'string', pattern: '(' }), field],
     [wrap({ type: 'string', pattern: '(a)\\1' }), field],
     [wrap({ type: 'object', required: ['a'], properties: { a: false } }), field],
@@ -227,7 +239,7 @@ test('bad schemas, patterns and grammars are refused by name', async () => {
       assert.ok(body.error.message.length < 600);
     }
   assert.equal((await servers[0].post('/v1/chat/completions', { messages, ...wrap(deep(70)) })).status, 400);  // json_depth_max
-  const format = { type: 'json_schema', name: 'x', schema: { type: 'array', uniqueItems: true } };
+  const format = { type: 'json_schema', name: 'x', schema: { type: 'string', format: 'regex' } };
   const refused = await servers[0].post('/v1/responses', { input: 'x', text: { format } });
   assert.equal(refused.status, 400);
   assert.equal(refused.body.error.param, 'text.format.schema');

@@ -63,15 +63,46 @@ bool machine::blank(thread t, unsigned char byte, std::vector<thread>& out) cons
   return true;
 }
 
-thread machine::after_value(std::uint32_t top) const {
-  if (top == program::none) return {.where = at::end};
-  return {.where = frames_[top].what == frame::kind::object ? at::after_member : at::after_item, .top = top};
+/// What follows a value with this digest; nothing if it may not be where it is.
+void machine::end_value(std::uint32_t top, std::uint64_t value, std::vector<thread>& out) {
+  if (top != program::none && frames_[top].digested) {
+    top = recorded(top, value);
+    if (top == program::none) return;
+  }
+  if (top == program::none)
+    out.push_back({.where = at::end});
+  else
+    out.push_back({.where = frames_[top].what == frame::kind::object ? at::after_member : at::after_item, .top = top});
+}
+
+void machine::end_container(const frame& of, std::vector<thread>& out) {
+  const std::uint64_t tag = of.what == frame::kind::object ? digest::object : digest::array;
+  end_value(of.parent, mixed(of.content, tag), out);
+}
+
+/// The frame with one more value; none if an equal item is in its array.
+std::uint32_t machine::recorded(std::uint32_t top, std::uint64_t value) {
+  frame made = frames_[top];
+  if (made.what == frame::kind::object) {
+    made.content += mixed(mixed(made.item, digest::object), value);  // in any order
+    made.item = 0;
+  } else {
+    made.content = mixed(made.content, value);
+    if (unique_.is_unique(made)) {
+      if (unique_.is_used(made, value)) return program::none;
+      made.item = value;
+      made.earlier = made.last;
+      made.last = static_cast<std::uint32_t>(frames_.size());
+    }
+  }
+  return frames_.add_seen(made, seen_words(program_, made), program::none);
 }
 
 std::uint32_t machine::push(frame::kind what, std::uint32_t spec, std::uint32_t parent) {
   const std::uint32_t depth = parent == program::none ? 1 : frames_[parent].depth + 1;
   if (depth > program_.bounds.depth_max) return program::none;
   frame made{.what = what, .parent = parent, .spec = spec, .depth = depth};
+  made.digested = (parent != program::none && frames_[parent].digested) || unique_.is_unique(made);
   return frames_.add(made, seen_words(program_, made));
 }
 
@@ -90,9 +121,13 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
       if (next != dfa::dead) {
         t.a = next;
         if (t.b < bytes_max && bytes_max != ~0u) ++t.b;
-        out.push_back(t);
+        if (t.value != 0) digest::add_number_byte(t, byte);
+        if (t.value == 0 || unique_.has_number(t)) out.push_back(t);
       } else if (number.accepting[t.a] != 0) {
-        const thread after = after_value(t.top);
+        ended_.clear();
+        end_value(t.top, t.value == 0 ? 0 : digest::of_number(t), ended_);
+        if (ended_.empty()) return;
+        const thread after = ended_.front();
         if (blank(after, byte, out)) return;
         if (after.where == at::after_member) after_member(after, byte, out);
         if (after.where == at::after_item) after_item(after, byte, out);
@@ -101,12 +136,12 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
     }
     case at::word:
       if (static_cast<unsigned char>(words[t.spec][t.a]) != byte) return;
-      if (++t.a == words[t.spec].size()) t = after_value(t.top);
+      if (++t.a == words[t.spec].size()) return end_value(t.top, digest::of_word(t.spec), out);
       out.push_back(t);
       return;
     case at::object_open:
       if (blank(t, byte, out)) return;
-      if (byte == '}' && may_close_object(frames_[t.top])) out.push_back(after_value(frames_[t.top].parent));
+      if (byte == '}' && may_close_object(frames_[t.top])) return end_container(frame(frames_[t.top]), out);
       if (byte == '"' && strings_.begin_name(t)) out.push_back(t);
       return;
     case at::next_name:
@@ -124,7 +159,7 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
       if (blank(t, byte, out)) return;
       const auto& array = program_.arrays[frames_[t.top].spec];
       if (byte == ']') {
-        if (array.least == 0 && array.contains_least == 0) out.push_back(after_value(frames_[t.top].parent));
+        if (array.least == 0 && array.contains_least == 0) end_container(frame(frames_[t.top]), out);
         return;
       }
       items_.clear();
@@ -168,20 +203,34 @@ void machine::begin_value(const thread& t, unsigned char byte, std::vector<threa
           out.push_back({.where = at::array_open, .top = top});
       return;
     case 'n':
-      if (node.null) out.push_back({.where = at::word, .top = t.top, .spec = 0, .a = 1});
+      if (node.null) begin_word(t, 0, out);
       return;
     case 't':
-      if (node.truth) out.push_back({.where = at::word, .top = t.top, .spec = 1, .a = 1});
+      if (node.truth) begin_word(t, 1, out);
       return;
     case 'f':
-      if (node.falsehood) out.push_back({.where = at::word, .top = t.top, .spec = 2, .a = 1});
+      if (node.falsehood) begin_word(t, 2, out);
       return;
     default: break;
   }
   if (!node.number) return;
   const auto state = node.number->step(node.number->start, byte);
   const std::uint32_t counted = program_.bounds.number_bytes_max == ~0u ? 0 : 1;
-  if (state != dfa::dead) out.push_back({.where = at::number, .top = t.top, .spec = t.spec, .a = state, .b = counted});
+  if (state == dfa::dead) return;
+  thread made{.where = at::number, .top = t.top, .spec = t.spec, .a = state, .b = counted};
+  if (t.top != program::none && frames_[t.top].digested) {
+    digest::begin_number(made);
+    digest::add_number_byte(made, byte);
+    if (!unique_.has_number(made)) return;
+  }
+  out.push_back(made);
+}
+
+void machine::begin_word(const thread& t, std::uint32_t which, std::vector<thread>& out) const {
+  if (t.top != program::none && unique_.is_unique(frames_[t.top]) &&
+      unique_.is_used(frames_[t.top], digest::of_word(which)))
+    return;
+  out.push_back({.where = at::word, .top = t.top, .spec = which, .a = 1});
 }
 
 void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out) {
@@ -190,12 +239,13 @@ void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out
     return;
   }
   if (t.where == at::string) {
-    if (strings_.may_end(t)) out.push_back(after_value(t.top));
+    if (strings_.may_end(t)) end_value(t.top, t.value, out);
     return;
   }
   string_machine::ended_name name;
   if (!strings_.end_name(t, name)) return;
   frame object = frames_[t.top];
+  object.item = t.value;
   ++object.count;
   object.beyond |= name.label.beyond;
   const auto& spec = program_.objects[object.spec];
@@ -218,8 +268,8 @@ bool machine::may_close_object(const frame& object) const {
 }
 
 void machine::after_member(thread t, unsigned char byte, std::vector<thread>& out) {
-  const auto& object = frames_[t.top];
-  if (byte == '}' && may_close_object(object)) out.push_back(after_value(object.parent));
+  const frame object = frames_[t.top];
+  if (byte == '}' && may_close_object(object)) end_container(object, out);
   if (byte != ',') return;
   const auto& spec = program_.objects[object.spec];
   if (strings_.has_other_name(object) || strings_.has_name(object, 0, static_cast<std::uint32_t>(spec.names.size())))
@@ -232,7 +282,7 @@ void machine::add_items(const thread& t, std::vector<thread>& out) {
   const auto& spec = program_.arrays[array.spec];
   if (array.count >= spec.most) return;
   const auto add = [&](std::uint32_t node, std::uint32_t contained) {
-    if (node == program::none) return;
+    if (node == program::none || (spec.unique && !unique_.has_value(array, node))) return;
     frame made = array;
     made.count = array.count + 1;
     made.contained = contained;
@@ -242,7 +292,7 @@ void machine::add_items(const thread& t, std::vector<thread>& out) {
       return;
     const std::uint64_t counted =
         std::max<std::uint64_t>({spec.prefix.size(), spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most});
-    made.count = std::min(made.count, counted);
+    if (!spec.unique) made.count = std::min(made.count, counted);
     out.push_back({.where = at::value, .top = frames_.add_seen(made, 0, program::none), .spec = node});
   };
   add(spec.node_at(array.count), array.contained);
@@ -253,10 +303,10 @@ void machine::add_items(const thread& t, std::vector<thread>& out) {
 }
 
 void machine::after_item(thread t, unsigned char byte, std::vector<thread>& out) {
-  const auto& array = frames_[t.top];
+  const frame array = frames_[t.top];
   const auto& spec = program_.arrays[array.spec];
   if (byte == ']' && array.count >= spec.least && (!spec.counts || array.contained >= spec.contains_least))
-    out.push_back(after_value(array.parent));
+    end_container(array, out);
   if (byte == ',') add_items(t, out);
 }
 
@@ -309,19 +359,28 @@ bool machine::may_end(const thread& t) const {
 void machine::compact(std::vector<thread>& threads) {
   frame_store kept;
   std::vector<std::uint32_t> moved(frames_.size(), program::none);
-  std::vector<std::uint32_t> path;
+  std::vector<std::uint32_t> open;
+  const auto copy_of = [&](std::uint32_t f) { return f == program::none ? f : moved[f]; };
   for (auto& t : threads) {
-    path.clear();
-    for (auto f = t.top; f != program::none && moved[f] == program::none; f = frames_[f].parent) path.push_back(f);
-    while (!path.empty()) {
-      const auto from = path.back();
-      path.pop_back();
+    if (t.top != program::none) open.push_back(t.top);
+    while (!open.empty()) {
+      const auto from = open.back();
       frame made = frames_[from];
-      if (made.parent != program::none) made.parent = moved[made.parent];
+      const std::size_t before = open.size();
+      if (moved[from] == program::none)
+        for (const auto needed : {made.parent, made.last, made.earlier})
+          if (needed != program::none && needed != from && moved[needed] == program::none) open.push_back(needed);
+      if (open.size() > before) continue;
+      open.pop_back();
+      if (moved[from] != program::none) continue;
+      const bool is_last = made.last == from;
+      made.parent = copy_of(made.parent);
+      made.earlier = copy_of(made.earlier);
+      made.last = is_last ? static_cast<std::uint32_t>(kept.size()) : copy_of(made.last);
       const auto words = seen_words(program_, made);
       moved[from] = kept.add_copy(made, frames_.seen(made, words));
     }
-    if (t.top != program::none) t.top = moved[t.top];
+    t.top = copy_of(t.top);
   }
   frames_ = std::move(kept);
 }

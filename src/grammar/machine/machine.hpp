@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "grammar/machine/string_machine.hpp"
+#include "grammar/machine/unique_items.hpp"
 
 namespace skein::grammar {
 
@@ -10,7 +11,7 @@ namespace skein::grammar {
 /// are merged. White space between two tokens of JSON is limited.
 class machine {
  public:
-  explicit machine(const program& of) : program_(of), strings_(of, frames_) {}
+  explicit machine(const program& of) : program_(of), strings_(of, frames_), unique_(of, frames_) {}
 
   [[nodiscard]] std::vector<thread> begin();
   /// Appends to `out` what `count` threads of `from`, beginning with `first`, become after a byte; `from` may be `out`.
@@ -35,7 +36,10 @@ class machine {
   void after_member(thread t, unsigned char byte, std::vector<thread>& out);
   void after_item(thread t, unsigned char byte, std::vector<thread>& out);
   void add_items(const thread& t, std::vector<thread>& out);
-  [[nodiscard]] thread after_value(std::uint32_t top) const;
+  void end_value(std::uint32_t top, std::uint64_t value, std::vector<thread>& out);
+  void end_container(const frame& of, std::vector<thread>& out);
+  void begin_word(const thread& t, std::uint32_t which, std::vector<thread>& out) const;
+  [[nodiscard]] std::uint32_t recorded(std::uint32_t top, std::uint64_t value);
   [[nodiscard]] bool may_close_object(const frame& object) const;
   [[nodiscard]] std::uint32_t push(frame::kind what, std::uint32_t spec, std::uint32_t parent);
   void close_rules(std::uint32_t at, std::uint32_t top, std::vector<thread>& out);
@@ -44,7 +48,8 @@ class machine {
   const program& program_;
   frame_store frames_;
   string_machine strings_;
-  std::vector<thread> items_;
+  unique_items unique_;
+  std::vector<thread> items_, ended_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_, visited_;
 };
 

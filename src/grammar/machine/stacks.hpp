@@ -11,6 +11,7 @@ namespace skein::grammar {
 struct frame {
   enum class kind : std::uint8_t { object, array, call } what = kind::object;
   std::uint8_t beyond = 0;
+  bool digested = false;  ///< the values in it have digests: see unique_items
   std::uint32_t parent = program::none;
   std::uint32_t spec = 0;  ///< call: the instruction to continue at
   std::uint32_t depth = 1;
@@ -18,6 +19,12 @@ struct frame {
   std::uint32_t seen = 0;       ///< object: offset of its bits
   std::uint64_t count = 0;      ///< items or members so far
   std::uint64_t hash = 0;       ///< of the contents and of all below
+  // digested
+  std::uint64_t content = 0;              ///< of the values so far
+  std::uint64_t item = 0;                 ///< object: of the name that was read; array: of the latest item, if `last`
+                                          ///< is this frame
+  std::uint32_t last = program::none;     ///< array of unique items: the frame with the latest item
+  std::uint32_t earlier = program::none;  ///< if `last` is this frame: the frame with the item before
 };
 
 /// The frames of one matcher. They are only added; `release` takes back the latest.
@@ -35,7 +42,7 @@ class frame_store {
   /// Adds a copy of an object's frame in which one more bit is set (none: no bit).
   std::uint32_t add_seen(frame made, std::size_t words, std::uint32_t bit);
 
-  /// Adds a copy of another store's frame.
+  /// Adds a copy of another store's frame. Its links are those of the copies.
   std::uint32_t add_copy(frame made, std::span<const std::uint64_t> bits) {
     made.seen = static_cast<std::uint32_t>(bits_.size());
     bits_.insert(bits_.end(), bits.begin(), bits.end());
@@ -88,12 +95,13 @@ struct thread {
   /// the code points, d (string: a) the state of the automaton.
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
   std::uint32_t escape = 0;  ///< where in an escape sequence or in a character of several bytes; 0: between characters
+  std::uint64_t value = 0;   ///< string, name or number in a digested frame: its digest so far; 0: it needs none
 
   [[nodiscard]] std::uint64_t hash(const frame_store& frames) const {
     std::uint64_t h = mixed(static_cast<std::uint64_t>(where) << 32 | spec, frames.hash(top));
     h = mixed(h, static_cast<std::uint64_t>(a) << 32 | b);
     h = mixed(h, static_cast<std::uint64_t>(c) << 32 | d);
-    return mixed(h, escape);
+    return value == 0 ? mixed(h, escape) : mixed(mixed(h, escape), value);
   }
 };
 

@@ -12,6 +12,8 @@ namespace {
 //   bytes               bits 3-4: bytes to come; 5-12 and 13-20: lowest and highest next byte
 enum mode : std::uint32_t { plain, escaped, digits, low_backslash, low_letter, low_digits, bytes };
 
+constexpr std::uint32_t item_characters = 16;
+
 std::uint32_t digits_state(mode m, std::uint32_t count, std::uint32_t value, std::uint32_t high) {
   return m | count << 3 | value << 5 | high << 17;
 }
@@ -38,11 +40,17 @@ bool string_machine::begin_string(thread& t, std::uint32_t spec) const {
   t.where = thread::at::string;
   t.spec = spec;
   t.a = t.b = t.c = t.d = t.escape = 0;
+  t.value = t.top != program::none && frames_[t.top].digested ? digest::text : 0;
   if (s.literal)
     t.b = static_cast<std::uint32_t>(s.literals.size());
   else if (s.automaton)
     t.a = s.automaton->start;
-  return true;
+  return t.value == 0 || unique_.has_literal(t);
+}
+
+/// The thread is in a string that must differ from other items of its array.
+bool string_machine::is_item(const thread& t) const {
+  return t.value != 0 && t.where == thread::at::string && unique_.is_unique(frames_[t.top]);
 }
 
 bool string_machine::begin_name(thread& t) const {
@@ -54,6 +62,7 @@ bool string_machine::begin_name(thread& t) const {
   t.where = thread::at::name;
   t.spec = object.spec;
   t.a = t.c = t.escape = 0;
+  t.value = object.digested ? digest::text : 0;
   t.b = count;
   t.d = !others ? 0 : spec.other_names ? spec.other_names->start : 1;
   return true;
@@ -90,6 +99,7 @@ bool string_machine::has_name(const frame& object, std::uint32_t first, std::uin
 
 bool string_machine::feed(thread& t, unsigned char byte) const {
   const bool begins = (byte & 0xc0) != 0x80;
+  if (t.value != 0) t.value = digest::add_byte(t.value, byte);
   if (t.where == thread::at::name) {
     const auto& spec = program_.objects[t.spec];
     if (t.a < t.b) {
@@ -104,7 +114,7 @@ bool string_machine::feed(thread& t, unsigned char byte) const {
   if (spec.literal) {
     narrow(spec.literals, t.a, t.b, t.c, byte);
     ++t.c;
-    return t.a < t.b;
+    return t.a < t.b && (t.value == 0 || unique_.has_literal(t));
   }
   if (begins) {
     if (spec.most != program::none) {
@@ -122,6 +132,7 @@ bool string_machine::feed(thread& t, unsigned char byte) const {
 bool string_machine::ended_character(const thread& t) const {
   if (t.where == thread::at::name) return true;
   const auto& spec = program_.strings[t.spec];
+  if (t.c == spec.most && is_item(t) && unique_.is_used(frames_[t.top], t.value)) return false;
   if (!spec.lengths) return true;
   const std::uint64_t least = spec.least - std::min(spec.least, t.c);
   return spec.lengths->possible(t.a, least, spec.most == program::none ? ~std::uint64_t{0} : spec.most - t.c);
@@ -284,6 +295,8 @@ string_machine::freedom string_machine::freedom_of(const thread& t, std::uint64_
   const auto& spec = program_.strings[t.spec];
   if (spec.literal) return freedom::listed;
   if (spec.lengths) return freedom::listed;
+  // The last characters depend on the other items. Longer tokens are not expected to end as one of them.
+  if (spec.most != program::none && spec.most - t.c <= item_characters && is_item(t)) return freedom::listed;
   if (spec.most != program::none) characters = spec.most - t.c;
   if (spec.automaton && !spec.automaton->open[t.a]) return freedom::automaton;
   return spec.most == program::none ? freedom::any : freedom::limited;

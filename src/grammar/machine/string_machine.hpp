@@ -3,6 +3,7 @@
 
 #include "grammar/machine/program.hpp"
 #include "grammar/machine/stacks.hpp"
+#include "grammar/machine/unique_items.hpp"
 
 namespace skein::grammar {
 
@@ -10,7 +11,7 @@ namespace skein::grammar {
 /// decoded text. A thread survives a byte only if some string follows.
 class string_machine {
  public:
-  string_machine(const program& of, const frame_store& frames) : program_(of), frames_(frames) {}
+  string_machine(const program& of, const frame_store& frames) : program_(of), frames_(frames), unique_(of, frames) {}
 
   /// The thread at the first character. False if no string is possible.
   [[nodiscard]] bool begin_string(thread& t, std::uint32_t spec) const;
@@ -43,8 +44,11 @@ class string_machine {
   [[nodiscard]] bool feed_code(thread& t, char32_t code) const;
   [[nodiscard]] bool any_code(const thread& t, char32_t first, char32_t last) const;
 
+  [[nodiscard]] bool is_item(const thread& t) const;
+
   const program& program_;
   const frame_store& frames_;
+  unique_items unique_;
 };
 
 }  // namespace skein::grammar

@@ -245,6 +245,9 @@ result<void> expander::add_formats(alternative& to) {
                    "format"};
     const auto index = languages_.format(name);
     if (!index) return error{index.error().kind, tree.pointer(each.value) + ": " + index.error().message, "format"};
+    if (each.negated && languages_[*index].most != pattern_language::no_limit)  // a part of the format
+      return error{error_kind::unsupported, tree.pointer(each.value) + ": a negated " + name + " is not supported",
+                   "format"};
     to.strings.patterns.push_back({*index, each.negated});
   }
   return {};

@@ -31,6 +31,7 @@ std::string time_pattern() {
   return "(" + std::string(clock_pattern) + offset_pattern + "|" + leap + ")";
 }
 
+constexpr std::uint32_t host_characters_max = 253;
 constexpr const char* octet = "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 constexpr const char* label = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
 
@@ -51,21 +52,48 @@ std::string ipv6_pattern() {
   return "(" + all + ")";
 }
 
-/// RFC 3986, appendix A.
-std::string uri_pattern(bool reference) {
-  const std::string escaped = "%[0-9a-fA-F]{2}", character = "([A-Za-z0-9._~!$&'()*+,;=:@-]|" + escaped + ")";
-  const std::string host = "(\\[(" + ipv6_pattern() +
-                           "|v[0-9a-fA-F]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]|([A-Za-z0-9._~!$&'()*+,;=-]|" + escaped +
-                           ")*)";
-  const std::string authority = "(([A-Za-z0-9._~!$&'()*+,;=:-]|" + escaped + ")*@)?" + host + "(:\\d*)?";
+/// Code points beyond ASCII in an IRI (RFC 3987, section 2.2): `ucschar`, and `iprivate` for queries.
+constexpr const char* iri_characters =
+    "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd"
+    "\U00040000-\U0004fffd\U00050000-\U0005fffd\U00060000-\U0006fffd\U00070000-\U0007fffd\U00080000-\U0008fffd"
+    "\U00090000-\U0009fffd\U000a0000-\U000afffd\U000b0000-\U000bfffd\U000c0000-\U000cfffd\U000d0000-\U000dfffd"
+    "\U000e1000-\U000efffd";
+constexpr const char* private_characters = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd";
+
+/// RFC 3986, appendix A; `more` and `in_query` are further characters, as in an IRI.
+std::string uri_pattern(bool reference, const std::string& more = "", const std::string& in_query = "") {
+  const std::string escaped = "%[0-9a-fA-F]{2}", plain = more + "A-Za-z0-9._~!$&'()*+,;=";
+  const std::string character = "([" + plain + ":@-]|" + escaped + ")";
+  const std::string host = "(\\[(" + ipv6_pattern() + "|[vV][0-9a-fA-F]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]|([" +
+                           plain + "-]|" + escaped + ")*)";
+  const std::string authority = "(([" + plain + ":-]|" + escaped + ")*@)?" + host + "(:\\d*)?";
   const std::string rest = "(/" + character + "*)*";
   const std::string absolute = "/(" + character + "+" + rest + ")?";
-  const std::string tail = "(\\?(" + character + "|[/?])*)?(#(" + character + "|[/?])*)?";
+  const std::string tail = "(\\?([" + plain + in_query + ":@/?-]|" + escaped + ")*)?(#(" + character + "|[/?])*)?";
   const std::string full =
       "[A-Za-z][A-Za-z0-9+.-]*:(//" + authority + rest + "|" + absolute + "|" + character + "+" + rest + ")?" + tail;
   if (!reference) return full;
-  const std::string no_colon = "([A-Za-z0-9._~!$&'()*+,;=@-]|" + escaped + ")";
+  const std::string no_colon = "([" + plain + "@-]|" + escaped + ")";
   return "(" + full + "|(//" + authority + rest + "|" + absolute + "|" + no_colon + "+" + rest + ")?" + tail + ")";
+}
+
+/// RFC 6570, section 2, with its erratum 6937: an apostrophe is a literal.
+std::string uri_template_pattern() {
+  const std::string escaped = "%[0-9a-fA-F]{2}";
+  const std::string literal =
+      "([!#$&-;=?-\\[\\]_a-z~" + std::string(iri_characters) + private_characters + "]|" + escaped + ")";
+  const std::string character = "([A-Za-z0-9_]|" + escaped + ")";
+  const std::string variable = character + "(\\.?" + character + ")*(:[1-9]\\d{0,3}|\\*)?";
+  return "(" + literal + "|\\{[+#./;?&=,!@|]?" + variable + "(," + variable + ")*\\})*";
+}
+
+/// RFC 1123, without labels that have hyphens in the third and fourth place: Punycode, of which the valid ones depend
+/// on tables of Unicode.
+std::string plain_host_pattern() {
+  const std::string a = "[a-zA-Z0-9]", c = "[a-zA-Z0-9-]";
+  const std::string part =
+      a + "(" + a + "|" + c + a + "|" + c + c + a + "|" + c + "(" + a + c + "|-" + a + ")" + c + "{0,58}" + a + ")?";
+  return part + "(\\." + part + ")*";
 }
 
 std::string email_pattern() {
@@ -79,8 +107,8 @@ constexpr const char* duration_pattern =
     "P(\\d+W|(\\d+Y(\\d+M(\\d+D)?)?|\\d+M(\\d+D)?|\\d+D)(T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))?|"
     "T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))";
 
-/// The expression of a format for the whole text; empty: none. Host names and internationalised formats have none:
-/// which labels of Punycode are valid depends on tables of Unicode.
+/// The expression of a format for the whole text; empty: none. Internationalised host names have none: which labels are
+/// valid depends on tables of Unicode.
 std::string format_pattern(std::string_view name) {
   if (name == "date") return date_pattern;
   if (name == "time") return time_pattern();
@@ -92,6 +120,10 @@ std::string format_pattern(std::string_view name) {
   if (name == "ipv6") return ipv6_pattern();
   if (name == "uri") return uri_pattern(false);
   if (name == "uri-reference") return uri_pattern(true);
+  if (name == "iri") return uri_pattern(false, iri_characters, private_characters);
+  if (name == "iri-reference") return uri_pattern(true, iri_characters, private_characters);
+  if (name == "uri-template") return uri_template_pattern();
+  if (name == "hostname") return plain_host_pattern();
   if (name == "json-pointer") return "(/([^/~]|~[01])*)*";
   if (name == "relative-json-pointer") return "(0|[1-9]\\d*)(#|(/([^/~]|~[01])*)*)";
   return {};
@@ -118,11 +150,12 @@ constexpr std::array standard{"date",
                               "relative-json-pointer"};
 
 /// Formats are the same for all schemas, so the process compiles each once.
-result<std::shared_ptr<const dfa>> format_automaton(const std::string& name) {
+result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, bool plain_hosts) {
   static std::mutex guard;
   static std::map<std::string, std::shared_ptr<const dfa>> known;
   const std::string expression = format_pattern(name);
-  if (expression.empty()) return error{error_kind::unsupported, "the format " + name + " is not supported", "format"};
+  if (expression.empty() || (name == "hostname" && !plain_hosts))
+    return error{error_kind::unsupported, "the format " + name + " is not supported", "format"};
   const std::lock_guard lock(guard);
   auto& place = known[name];
   if (place) return place;
@@ -153,10 +186,10 @@ result<std::uint32_t> language_pool::pattern(std::string_view text) {
 
 result<std::uint32_t> language_pool::format(std::string_view name) {
   if (const auto found = formats_.find(name); found != formats_.end()) return found->second;
-  auto made = format_automaton(std::string(name));
+  auto made = format_automaton(std::string(name), work_.of().plain_hosts);
   if (!made) return made.error();
   const auto index = static_cast<std::uint32_t>(languages_.size());
-  languages_.push_back({std::move(*made)});
+  languages_.push_back({std::move(*made), 0, name == "hostname" ? host_characters_max : pattern_language::no_limit});
   texts_.emplace_back();
   formats_.emplace(name, index);
   return index;

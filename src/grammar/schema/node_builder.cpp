@@ -60,9 +60,6 @@ result<void> node_builder::add_array(program::node& to, const array_rules& rules
   made.least = rules.least;
   made.most = rules.most;
   made.unique = rules.unique && rules.most > 1;
-  if (made.unique) {
-    return error{error_kind::unsupported, "uniqueItems is not supported", "uniqueItems"};
-  }
   if (rules.contains.size() > 1)
     return error{error_kind::unsupported, "more than one contains for the same array is not supported", "contains"};
   made.counts = !rules.contains.empty();
