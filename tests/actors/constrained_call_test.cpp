@@ -83,6 +83,34 @@ BOOST_AUTO_TEST_CASE(the_text_follows_what_the_prompt_opens) {
   BOOST_TEST(next_of(going_on, "") == "a");
 }
 
+BOOST_AUTO_TEST_CASE(thoughts_end_at_their_limit) {
+  const auto rule_of = [](const std::string& members, const protocol::dialect& as) {
+    bench b;
+    b.send(chat + members, as);
+    if (!b.pool.long_work.empty()) b.pool.run_one();
+    b.read_mailbox();
+    return b.submitted.at(0).rows.at(0);
+  };
+  const auto free = rule_of(R"(,"thinking":{"type":"enabled","budget_tokens":3},"n":2})", protocol::dialects::chat);
+  BOOST_REQUIRE(free.rule);
+  BOOST_TEST(free.rule->field() == "thinking.budget_tokens");
+  BOOST_TEST(next_of(free, ">ab").size() == 256u);
+  BOOST_TEST(next_of(free, ">abc") == "<");
+  BOOST_TEST(next_of(free, ">abc</thin") == "k");
+  BOOST_TEST(next_of(free, ">abc</think>").size() == 256u);
+  const auto bound = rule_of(R"(,"think":true,"max_reasoning_tokens":3,"regex":"a"})", protocol::dialects::chat);
+  BOOST_TEST(next_of(bound, ">abc") == "<");
+  BOOST_TEST(next_of(bound, ">abc</think>") == "\na");
+  BOOST_TEST(!rule_of(R"(,"max_reasoning_tokens":3})", protocol::dialects::chat).rule);  // it does not think
+  BOOST_TEST(!rule_of(R"(,"think":true})", protocol::dialects::chat).rule);
+
+  bench unable;
+  unable.model->served.constrains = false;
+  unable.send(chat + R"(,"think":true,"max_reasoning_tokens":3})");
+  BOOST_TEST(unable.out->status == 400u);
+  BOOST_TEST(unable.has(R"("param":"max_reasoning_tokens")"));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_compiled_is_refused) {
   const std::pair<std::string, std::string> cases[] = {
       {R"("guided_regex":"(")", "guided_regex"},

@@ -44,6 +44,9 @@ BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
 
 BOOST_AUTO_TEST_CASE(chat_fields) {
   const auto mode = [](think_mode m) { return [m](request r) { return r.think == m; }; };
+  const auto limit = [](std::uint32_t tokens) {
+    return [tokens](request r) { return (r.thoughts ? r.thoughts->tokens_max : 0) == tokens; };
+  };
   const std::vector<test::accepted_row> rows{
       // naming a penalty leaves the filters, naming a filter leaves the penalties
       {R"("alpha_presence":2)",
@@ -85,6 +88,26 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
       {R"("reasoning_effort":"low")", mode(think_mode::short_think)},
       {R"("reasoning_effort":"medium")", mode(think_mode::on)},
       {R"("reasoning_effort":"high")", mode(think_mode::long_think)},
+      {R"("enable_thinking":true)", mode(think_mode::on)},
+      {R"("chat_template_kwargs":{"thinking":true})", mode(think_mode::on)},
+      {R"("thinking":{"type":"enabled"})", mode(think_mode::on)},
+      {R"("thinking":{"type":"disabled"},"reasoning_effort":"high")", mode(think_mode::off)},
+      {R"("thinking":{"type":"adaptive"},"reasoning_effort":"high")", mode(think_mode::long_think)},
+      {R"("thinking":true)", mode(think_mode::on)},
+      {R"("reasoning":{"effort":"low"})", mode(think_mode::short_think)},
+      {R"("reasoning":{"enabled":true})", mode(think_mode::on)},
+      {R"("think":true)", limit(0)},
+      {R"("think":true,"max_reasoning_tokens":7)", limit(7)},
+      {R"("thinking":{"type":"enabled","budget_tokens":7})", limit(7)},
+      {R"("reasoning":{"effort":"high","max_tokens":7})", limit(7)},
+      {R"("enable_thinking":true,"thinking_budget":7)", limit(7)},
+      {R"("enable_thinking":true,"thinking_token_budget":7)", limit(7)},
+      {R"("chat_template_kwargs":{"enable_thinking":true,"thinking_budget":7})", limit(7)},
+      {R"("thinking":{"type":"enabled","budget_tokens":7},"max_reasoning_tokens":9)", limit(7)},
+      {R"("think":true,"max_reasoning_tokens":-1)", limit(0)},
+      {R"("think":true,"max_reasoning_tokens":0)", mode(think_mode::off)},
+      {R"("max_reasoning_tokens":7)", limit(0)},  // it does not think
+      {R"("reasoning_format":"raw","think":true,"max_reasoning_tokens":7)", limit(7)},
       {R"("reasoning_format":"raw")", [](request r) { return r.reasoning_raw; }},
       {R"("reasoning_format":"parsed")", [](request r) { return !r.reasoning_raw; }},
 
@@ -110,6 +133,13 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
       {R"("enable_think":1)", "enable_think"},
       {R"("chat_template_kwargs":{"enable_thinking":"on"})", "chat_template_kwargs.enable_thinking"},
       {R"("reasoning_effort":"huge")", "reasoning_effort"},
+      {R"("reasoning":{"effort":"huge"})", "reasoning.effort"},
+      {R"("reasoning":"high")", "reasoning"},
+      {R"("thinking":{"type":"odd"})", "thinking.type"},
+      {R"("thinking":{"budget_tokens":"7"})", "thinking.budget_tokens"},
+      {R"("thinking":"on")", "thinking"},
+      {R"("max_reasoning_tokens":-2)", "max_reasoning_tokens"},
+      {R"("max_reasoning_tokens":7.5)", "max_reasoning_tokens"},
       {R"("reasoning_format":"odd")", "reasoning_format"},
       {R"("logprobs":5)", "logprobs"},
       {R"("logprobs":true,"top_logprobs":21)", "top_logprobs"},
@@ -128,6 +158,8 @@ BOOST_AUTO_TEST_CASE(a_preset_that_thinks) {
   preset.default_think = true;
   BOOST_TEST((test::parse_chat_completion(base + "}", preset, {})->think == think_mode::on));
   BOOST_TEST((test::parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
+  const auto limited = test::parse_chat_completion(base + R"(,"max_reasoning_tokens":20})", preset, {});
+  BOOST_TEST(limited->thoughts.value().tokens_max == 20u);
 }
 
 BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {

@@ -7,6 +7,7 @@
 
 #include "actors/request/call/new_name.hpp"
 #include "actors/request/generation/pausing.hpp"
+#include "grammar/thought_limit.hpp"
 
 namespace skein::request {
 namespace {
@@ -34,12 +35,35 @@ result<void> mix(std::optional<tuned_state>& state, const protocol::generation_r
   return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
 }
 
+error not_constrained(const std::string& field) {
+  return {error_kind::unsupported, field + " is not supported by the device of this model", field};
+}
+
+/// What the tokens of each row must follow; null: nothing.
+result<std::shared_ptr<const sampling::constraint>> rule_of(const protocol::generation_request& request,
+                                                            const served_model& model, const service_context& context) {
+  std::shared_ptr<const sampling::constraint> rule;
+  if (const auto& wanted = request.constraint; wanted && model.constrains) {
+    auto compiled = context.grammars->get(*wanted, model.vocabulary, context.settings.limits);
+    if (!compiled) return compiled.error();
+    auto made = grammar::constrain(std::move(*compiled), wanted->field, request.answered);
+    if (!made) return made.error();
+    rule = std::move(*made);
+  } else if (wanted && wanted->marks.empty()) {  // else calls are recognised, but not enforced
+    return not_constrained(wanted->field);
+  }
+  if (!request.thoughts) return rule;
+  if (!model.constrains) return not_constrained(request.thoughts->field);
+  return grammar::limit_thoughts(model.vocabulary, request.thoughts->tokens_max, request.thoughts->field,
+                                 std::move(rule), request.answered);
+}
+
 }  // namespace
 
 void call_request::take(protocol::generation_request request, std::optional<paused_request> resumed) {
   request_ = std::move(request);
   resumed_ = std::move(resumed);
-  if (resumed_ && request_->constraint) request_->constraint->answered = resumed_->answered;
+  if (resumed_) request_->answered = resumed_->answered;
 }
 
 bool call_request::takes_long(const loaded_model& model, const service_context& context) const {
@@ -102,11 +126,10 @@ void call_request::feed(protocol::fed_text text, const session_turn& turn) {
   if (!turn.continues()) return;
   const persistence::version_record& unfinished = *turn.opened().unfinished;
   request_->goes_on_after = unfinished.tokens;
-  if (!request_->constraint) return;
-  request_->constraint->after = turn.continued_form();
+  if (request_->constraint) request_->constraint->after = turn.continued_form();
+  if (turn.continued_form() != protocol::answer_form::thinking) request_->thoughts.reset();
   const std::size_t said = std::min<std::size_t>(unfinished.tokens.size(), unfinished.prompt_tokens);
-  request_->constraint->answered.assign(unfinished.tokens.begin() + static_cast<std::ptrdiff_t>(said),
-                                        unfinished.tokens.end());
+  request_->answered.assign(unfinished.tokens.begin() + static_cast<std::ptrdiff_t>(said), unfinished.tokens.end());
 }
 
 std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr<const service_context> context,
@@ -116,16 +139,8 @@ std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr
   return [context = std::move(context), model = std::move(model), gone = std::move(gone),
           taken = std::move(taken)]() -> result<prepared_call> {
     auto call = prepare(std::move(*taken), model->served, context->settings, gone);
-    if (!call || !call->request.constraint) return call;
-    const auto& wanted = *call->request.constraint;
-    if (!model->served.constrains) {
-      if (!wanted.marks.empty()) return call;  // calls are recognised, but not enforced
-      return error{error_kind::unsupported, wanted.field + " is not supported by the device of this model",
-                   wanted.field};
-    }
-    auto compiled = context->grammars->get(wanted, model->served.vocabulary, context->settings.limits);
-    if (!compiled) return compiled.error();
-    auto rule = grammar::constrain(std::move(*compiled), wanted.field, wanted.answered);
+    if (!call) return call;
+    auto rule = rule_of(call->request, model->served, *context);
     if (!rule) return rule.error();
     call->request.sampling.rule = std::move(*rule);
     return call;

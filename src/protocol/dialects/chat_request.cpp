@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/chat/tool_tags.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
@@ -10,67 +9,6 @@
 
 namespace skein::protocol {
 namespace {
-
-struct named_mode {
-  std::string_view name;
-  think_mode mode;
-};
-
-constexpr std::array<named_mode, 9> think_types{{{"fast", think_mode::off},
-                                                 {"free", think_mode::on},
-                                                 {"preferChinese", think_mode::chinese_think},
-                                                 {"prefer_chinese", think_mode::chinese_think},
-                                                 {"en", think_mode::english_think},
-                                                 {"enShort", think_mode::short_think},
-                                                 {"enLong", think_mode::long_think},
-                                                 {"en_short", think_mode::short_think},
-                                                 {"en_long", think_mode::long_think}}};
-
-constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off},
-                                                       {"minimal", think_mode::short_think},
-                                                       {"low", think_mode::short_think},
-                                                       {"medium", think_mode::on},
-                                                       {"high", think_mode::long_think},
-                                                       {"xhigh", think_mode::long_think}}};
-
-std::optional<think_mode> read_mode(const object_reader& body, std::string_view field,
-                                    std::span<const named_mode> known) {
-  const auto name = body.text(field);
-  if (!name || name->empty()) return std::nullopt;
-  const auto found = std::find_if(known.begin(), known.end(), [&](const named_mode& m) { return m.name == *name; });
-  if (found != known.end()) return found->mode;
-  std::string names;
-  for (const auto& m : known) names += (names.empty() ? "" : ", ") + std::string(m.name);
-  body.refuse(field, "must be one of: " + names);
-  return std::nullopt;
-}
-
-std::optional<think_mode> read_switch(const object_reader& body, std::string_view field) {
-  const auto think = body.boolean(field);
-  if (!think) return std::nullopt;
-  return *think ? think_mode::on : think_mode::off;
-}
-
-}  // namespace
-
-std::optional<think_mode> read_effort(const object_reader& body, std::string_view field) {
-  return read_mode(body, field, reasoning_efforts);
-}
-
-namespace {
-
-/// The most specific field wins. All are read, so that an invalid one is rejected even if it has no effect.
-think_mode read_think(const object_reader& body, const model_preset& preset) {
-  const auto type = read_mode(body, "think_type", think_types);
-  const auto think = read_switch(body, "think");
-  const auto enabled = read_switch(body, "enable_think");
-  const auto arguments = body.object("chat_template_kwargs");
-  const auto in_arguments = arguments ? read_switch(*arguments, "enable_thinking") : std::nullopt;
-  const auto effort = read_effort(body, "reasoning_effort");
-  for (const auto& given : {type, think, enabled, in_arguments, effort})
-    if (given) return *given;
-  return preset.default_think ? think_mode::on : think_mode::off;
-}
 
 bool read_reasoning_raw(const object_reader& body) {
   const auto format = body.text("reasoning_format");
@@ -121,7 +59,7 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   refuse_unsupported_fields(body);
   refuse_functions(body);
   read_chat_logprobs(body, out.sampling);
-  out.think = read_think(body, by.preset);
+  read_thinking(body, by.preset, out);
   if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;
   out.reasoning_raw = read_reasoning_raw(body);
   read_tool_tags(body, out);

@@ -1,7 +1,4 @@
 #pragma once
-#include <optional>
-#include <string_view>
-
 #include "protocol/requests/dialect.hpp"
 
 /// The functions in the table of dialects: dialect::read_prompts and dialect::read_more.
@@ -14,9 +11,6 @@ void read_spoken_conversation(const object_reader& body, const reading& by,
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out);
 void read_prompt(const object_reader& body, const reading& by, generation_request& out);
 void read_text_options(const object_reader& body, const reading& by, generation_request& out);
-
-/// The thinking mode for a value of reasoning_effort at `field`; nullopt if absent.
-[[nodiscard]] std::optional<think_mode> read_effort(const object_reader& body, std::string_view field);
 
 // OpenAI's Responses API: input, instructions
 void read_input(const object_reader& body, const reading& by, generation_request& out);

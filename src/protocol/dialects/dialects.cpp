@@ -272,6 +272,8 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   read_beginning(body, by.limits, out);
   if (by.as.sessions) read_session(body, out);
   if (out.constraint) out.constraint->after = opening_of(out);
+  const bool goes_on = out.session && out.session->go_on;  // the form is that of the earlier request
+  if (!goes_on && opening_of(out) != answer_form::thinking) out.thoughts.reset();
 }
 
 }  // namespace

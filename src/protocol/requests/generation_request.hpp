@@ -45,7 +45,12 @@ struct text_constraint {
   std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
   answer_form after = answer_form::raw;  ///< how the prompt ends that the text follows
   std::vector<std::string> marks = {};   ///< not empty: free text, up to one of these
-  std::vector<token_id> answered = {};   ///< tokens of the same answer that an earlier run sampled
+};
+
+/// A limit on the thoughts of an answer.
+struct thought_limit {
+  std::uint32_t tokens_max = 0;
+  std::string field;  ///< of the request, for errors
 };
 
 /// The texts of the chat template.
@@ -134,6 +139,8 @@ struct generation_request {
   bool seed_given = false;                    ///< false: the request actor samples a seed
   bool foreign_stop_ids = false;              ///< stop ids may be of another vocabulary: ignore unknown ones
   std::optional<text_constraint> constraint;  ///< none: any text
+  std::optional<thought_limit> thoughts;      ///< only of answers that begin with thoughts; none: no limit
+  std::vector<token_id> answered;             ///< tokens of the same answer that an earlier run sampled, for these two
   std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call; null: none
   bool calls_at_once = false;                                  ///< the answer begins with a call
   bool ignore_eos = false;

@@ -22,7 +22,9 @@ void write_facts(json_writer& out, const response_facts& f) {
   write_or_null(out.key("previous_response_id"), f.previous_response_id);
   out.key("reasoning").begin_object().key("effort");
   write_or_null(out, f.effort);
-  out.key("summary").null().end_object();
+  write_or_null(out.key("summary"), f.summary);
+  if (f.thought_tokens_max) out.key("max_tokens").value(*f.thought_tokens_max);
+  out.end_object();
   out.key("store").value(f.store);
   out.key("text").begin_object().key("format");
   f.text_format.empty() ? out.begin_object().key("type").value("text").end_object() : out.json(f.text_format);
@@ -116,12 +118,29 @@ response_outcome outcome_of(std::string_view finish_reason, std::string_view sto
   return o;
 }
 
+namespace {
+
+void read_summary(const object_reader& reasoning, response_facts& out) {
+  const auto summary = reasoning.text("summary").value_or("");
+  if (summary == "auto" || summary == "concise" || summary == "detailed")
+    out.summary = summary;
+  else if (!summary.empty() && summary != "none")
+    reasoning.refuse("summary", "must be one of: auto, concise, detailed, none");
+}
+
+}  // namespace
+
 void read_facts(const object_reader& body, response_facts& out) {
   if (const auto text = body.text("instructions")) out.instructions = *text;
   out.metadata = read_metadata(body).value_or(metadata_fields());
   out.max_output_tokens = body.integer("max_output_tokens", 0, std::numeric_limits<std::int64_t>::max());
   out.previous_response_id = body.text("previous_response_id").value_or("");
-  if (const auto reasoning = body.object("reasoning")) out.effort = reasoning->text("effort").value_or("");
+  if (const auto reasoning = body.object("reasoning")) {
+    out.effort = reasoning->text("effort").value_or("");
+    read_summary(*reasoning, out);
+    if (const auto most = reasoning->integer("max_tokens", -1, 0xffffffff); most && *most > 0)
+      out.thought_tokens_max = static_cast<std::uint32_t>(*most);
+  }
   out.user = body.text("user").value_or("");
   if (const auto text = body.object("text"))
     if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text") {
@@ -140,15 +159,18 @@ void write_text_part(json_writer& out, std::string_view text) {
   out.key("annotations").begin_array().end_array().key("logprobs").begin_array().end_array().end_object();
 }
 
-void write_reasoning_part(json_writer& out, std::string_view text) {
-  out.begin_object().key("type").value("reasoning_text").key("text").value(text).end_object();
+void write_reasoning_part(json_writer& out, std::string_view text, bool as_summary) {
+  out.begin_object().key("type").value(as_summary ? "summary_text" : "reasoning_text");
+  out.key("text").value(text).end_object();
 }
 
-void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status) {
+void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status,
+                          bool as_summary) {
   out.begin_object().key("id").value(item_id("rs_", response)).key("type").value("reasoning");
-  out.key("status").value(item_status(status)).key("summary").begin_array().end_array();
-  out.key("content").begin_array();
-  if (!text.empty()) write_reasoning_part(out, text);
+  out.key("status").value(item_status(status)).key("summary").begin_array();
+  if (!text.empty() && as_summary) write_reasoning_part(out, text, true);
+  out.end_array().key("content").begin_array();
+  if (!text.empty() && !as_summary) write_reasoning_part(out, text, false);
   out.end_array().end_object();
 }
 
@@ -196,7 +218,8 @@ void write_response(json_writer& out, const response_facts& f, const response_te
   const bool speaks = (over && text.calls.empty()) || !text.content.empty();
   if (!text.reasoning.empty())
     write_reasoning_item(out, f.id, text.reasoning,
-                         speaks || !text.calls.empty() ? response_status::completed : outcome.status);
+                         speaks || !text.calls.empty() ? response_status::completed : outcome.status,
+                         !f.summary.empty());
   if (speaks) write_message_item(out, f.id, text.content, outcome.status);
   for (std::size_t i = 0; i < text.calls.size(); ++i)
     write_call_item(out, f.id, i, text.calls[i], response_status::completed);

@@ -20,10 +20,12 @@ struct response_facts {
   std::optional<std::string> instructions;
   metadata_fields metadata;
   std::string previous_response_id, conversation, effort, user;  ///< empty: not given
+  std::string summary;                                           ///< empty: thoughts are content, not a summary
   std::string text_format;                                       ///< JSON; empty: text
   std::string tools, tool_choice;                                ///< JSON; empty: not given
   bool parallel_tool_calls = true;
   std::optional<std::int64_t> max_output_tokens;
+  std::optional<std::uint32_t> thought_tokens_max;
   bool store = true;
   bool background = false;
   float temperature = 1, top_p = 1;
@@ -70,13 +72,15 @@ void write_response(json_writer& out, const response_facts& facts, const respons
                                               const metadata_fields& metadata);
 
 // Items and parts, complete or at their beginning.
-void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
+/// `as_summary`: the text is the summary instead of the content.
+void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status,
+                          bool as_summary = false);
 void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
 void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
                      response_status status);
 [[nodiscard]] std::string call_item_id(std::string_view response, std::size_t number);
 void write_text_part(json_writer& out, std::string_view text);
-void write_reasoning_part(json_writer& out, std::string_view text);
+void write_reasoning_part(json_writer& out, std::string_view text, bool as_summary);
 
 /// The data of a response that is stored besides its texts, as a JSON object.
 struct remembered_response {

@@ -61,35 +61,41 @@ struct response_writer::telling {
   /// Members that all events of the current item have.
   void place(json_writer& out, bool of_part = true) const {
     out.key("output_index").value(speaks && !text.reasoning.empty() ? 1 : 0);
-    if (of_part) out.key("item_id").value(item_id(speaks ? "msg_" : "rs_", facts.id)).key("content_index").value(0);
+    if (!of_part) return;
+    out.key("item_id").value(item_id(speaks ? "msg_" : "rs_", facts.id));
+    out.key(summarises() ? "summary_index" : "content_index").value(0);
   }
+  /// The current item is thoughts, which are streamed as a summary.
+  [[nodiscard]] bool summarises() const { return !speaks && !facts.summary.empty(); }
 
   void item(std::string_view type, std::string_view said, response_status status) {
     event(type, [&](json_writer& out) {
       place(out, false);
       out.key("item");
-      speaks ? write_message_item(out, facts.id, said, status) : write_reasoning_item(out, facts.id, said, status);
+      speaks ? write_message_item(out, facts.id, said, status)
+             : write_reasoning_item(out, facts.id, said, status, summarises());
     });
   }
   void part(std::string_view type, std::string_view said) {
     event(type, [&](json_writer& out) {
       place(out);
       out.key("part");
-      speaks ? write_text_part(out, said) : write_reasoning_part(out, said);
+      speaks ? write_text_part(out, said) : write_reasoning_part(out, said, summarises());
     });
   }
   void begin_item() {
     item("response.output_item.added", "", response_status::in_progress);
-    part("response.content_part.added", "");
+    part(summarises() ? "response.reasoning_summary_part.added" : "response.content_part.added", "");
   }
   void end_item(response_status status) {
     const std::string& said = speaks ? text.content : text.reasoning;
-    event(speaks ? "response.output_text.done" : "response.reasoning_text.done", [&](json_writer& out) {
+    const auto thought = summarises() ? "response.reasoning_summary_text.done" : "response.reasoning_text.done";
+    event(speaks ? "response.output_text.done" : thought, [&](json_writer& out) {
       place(out);
       out.key("text").value(said);
       if (speaks) out.key("logprobs").begin_array().end_array();
     });
-    part("response.content_part.done", said);
+    part(summarises() ? "response.reasoning_summary_part.done" : "response.content_part.done", said);
     item("response.output_item.done", said, status);
   }
 
@@ -97,10 +103,11 @@ struct response_writer::telling {
     if (!std::exchange(reasons, true)) begin_item();
     text.reasoning += more;
     text.reasoning_steps.push_back(static_cast<std::uint32_t>(more.size()));
-    event("response.reasoning_text.delta", [&](json_writer& out) {
-      place(out);
-      out.key("delta").value(more);
-    });
+    event(summarises() ? "response.reasoning_summary_text.delta" : "response.reasoning_text.delta",
+          [&](json_writer& out) {
+            place(out);
+            out.key("delta").value(more);
+          });
   }
   void begin_speaking() {
     if (speaks) return;

@@ -8,6 +8,7 @@
 
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/requests/shared_fields.hpp"
@@ -230,9 +231,9 @@ void read_response_options(const object_reader& body, const reading& by, generat
   response_facts facts;
   read_facts(body, facts);
   facts.conversation = conversation_in(body);
-  out.think = by.preset.default_think ? think_mode::on : think_mode::off;
-  if (const auto reasoning = body.object("reasoning"))
-    out.think = read_effort(*reasoning, "effort").value_or(out.think);
+  read_thinking(body, by.preset, out);
+  const bool limited = out.thoughts && out.think != think_mode::off;
+  facts.thought_tokens_max = limited ? std::optional(out.thoughts->tokens_max) : std::nullopt;
   if (facts.max_output_tokens)
     out.sampling.max_tokens =
         static_cast<std::uint32_t>(std::min<std::int64_t>(*facts.max_output_tokens, by.limits.max_tokens_max));
@@ -329,9 +330,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
       if (k.facts.max_output_tokens) k.facts.max_output_tokens = k.facts.tokens_max;
     }
     generation_request r;
-    r.think = preset.default_think ? think_mode::on : think_mode::off;
-    if (const auto reasoning = response.object("reasoning"))
-      r.think = read_effort(*reasoning, "effort").value_or(r.think);
+    read_thinking(response, preset, r);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
     r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_sampled, counted);
