@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* world_file = "rwkv_vocab_v20230424.txt";
 constexpr std::uint32_t byte_vocab = 256;
+constexpr std::uint32_t pile_vocab = 50277;  // of RWKV-4 and 5 models trained on the Pile
 
 result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vector<std::filesystem::path>& folders) {
   std::string searched;
@@ -227,6 +228,13 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
     if (model.info.vocab == byte_vocab) return tokenizer::vocabulary::bytes();
     if (model.file.is_folder())
       if (auto inside = repository_vocabulary(path, folders); !inside || *inside) return inside;
+    if (model.info.vocab == pile_vocab)
+      return error{
+          error_kind::unsupported,
+          "vocab: " + path.string() +
+              " has the 50277 tokens of the Pile's 20B tokenizer, which is not supported; use a model with the "
+              "World vocabulary, or pass --vocab FILE with the tokens",
+          "vocab"};
     return find_world(folders);
   }();
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)

@@ -255,6 +255,16 @@ BOOST_AUTO_TEST_CASE(other_architectures_are_refused_by_name) {
   BOOST_TEST(refusal(adapter).find("type 'adapter' is not supported") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_template_that_is_not_used_is_noted) {
+  const auto noted = [](std::string_view chat) {
+    const auto file = opened(rwkv7_file().pair("tokenizer.chat_template", gguf::text(chat)).file());
+    BOOST_REQUIRE(file);
+    return std::ranges::any_of(file->notes(), [](const auto& note) { return note.find("chat_template") != note.npos; });
+  };
+  BOOST_TEST(!noted("rwkv-world"));
+  BOOST_TEST(noted("{{ bos_token }}"));
+}
+
 BOOST_AUTO_TEST_CASE(keys_that_contradict_the_tensors_are_refused) {
   const gguf_model_form form{.head_size = 4};
   const auto plan = gguf_plan_of(random_rwkv7(sizes), form);
