@@ -403,8 +403,8 @@ std::vector<key> make_keys() {
           .flag({"--device"}),
       engine<&e::dtype>(
           "dtype",
-          "Format of the weight matrices; auto: as in the file. Quantised ones: int8, int4, nf4 with groups of "
-          "64, or 32 and 128 as in int4-32.")
+          "Format of the weight matrices; auto: as in the file; of a quantised GGUF file the one of about the "
+          "same size. Quantised ones: int8, int4, nf4 with groups of 64, or 32 and 128 as in int4-32.")
           .texts("auto, fp32, bf16, fp16, int8, int4, nf4", is_dtype)
           .flag({"--dtype"}),
       engine<&e::weight_format>("weight_format",
@@ -443,9 +443,11 @@ std::vector<key> make_keys() {
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),
 
-      model<&model_settings::path>("path",
-                                   "Checkpoint (.pth, .safetensors) or folder of a repository; the extension .pth may "
-                                   "be omitted; empty: the demo model.")
+      model<&model_settings::path>(
+          "path",
+          "File (.pth, .safetensors, .st of web-rwkv, .gguf of llama.cpp, .bin of rwkv.cpp) or "
+          "folder of a Hugging Face repository; the extension .pth may be omitted; empty: the "
+          "demo model.")
           .flag({"--model", "--model-path"}),
       model<&model_settings::name>("name", "Name in the API; empty: the file's name without its extension.")
           .flag({"--model-name"}),

@@ -150,9 +150,12 @@ struct nf4_strip {
 constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
 
 // The scales of a strip as floats, from a line of scales.
-HWY_INLINE void load_scales(floats d, const std::byte* line, std::size_t strip, float* scales) {
+HWY_INLINE void load_scales(floats d, const std::byte* line, std::size_t strip, bool half, float* scales) {
   float_vector low, high;
-  bf16_strip::load(d, line, strip, nullptr, low, high);
+  if (half)
+    f16_strip::load(d, line, strip, nullptr, low, high);
+  else
+    bf16_strip::load(d, line, strip, nullptr, low, high);
   hn::Store(low, d, scales);
   hn::Store(high, d, scales + lanes);
 }
@@ -166,6 +169,7 @@ struct tile_source {
   std::size_t inputs;
   std::size_t group;  // inputs that share a scale; all of them if the matrix is not quantised
   bool first;         // sums start at zero; else they continue
+  bool half_scales;   // scales are fp16, else bf16
 };
 
 // sums[panel, row, output] += over source.inputs inputs, for kRows rows and kStrips strips from `strip` on.
@@ -202,7 +206,7 @@ HWY_INLINE void tile(const tile_source& source, std::size_t strip, float* HWY_RE
   for (std::size_t begin = 0; begin < source.inputs; begin += source.group) {
     if constexpr (is_quantised(Strip::element)) {
       for (std::size_t s = 0; s < kStrips; ++s) {
-        load_scales(d, lines[s], (strip + s) % strips_per_panel, scales[s]);
+        load_scales(d, lines[s], (strip + s) % strips_per_panel, source.half_scales, scales[s]);
         lines[s] += scale_line_bytes;
       }
     }
@@ -274,7 +278,8 @@ void sum_task(const task& work) {
                                  matrix.panel_bytes(),
                                  std::min(block, inputs - input),
                                  is_quantised(Strip::element) ? matrix.format().group : block,
-                                 input == 0};
+                                 input == 0,
+                                 matrix.half_scales()};
         by_rows[rows - 1](source, panels_at_once * strips_per_panel,
                           work.sums + panel * panel_sums + row * panel_outputs, panel_sums);
       }

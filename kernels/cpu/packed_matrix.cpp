@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "kernels/cpu/matrix_format.hpp"
+#include "kernels/weights/file_blocks.hpp"
 
 namespace skein::kernels::cpu {
 
@@ -86,6 +87,7 @@ packed_matrix::packed_matrix(const tensor_view& view, bool transposed, weight_fo
   outputs_ = static_cast<std::size_t>(view.shape[transposed ? 1 : 0]);
   inputs_ = static_cast<std::size_t>(view.shape[transposed ? 0 : 1]);
   check(!view.quantised() || (!transposed && format == format_of(view.codes)));
+  half_scales_ = !transposed && stored_in(format, view);
   memory_ = aligned_buffer<std::byte>(bytes());
   pool.run(panels(), [&](std::size_t p, std::uint32_t) {
     if (format_.quantised())
@@ -125,6 +127,10 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
     std::uint16_t scales[panel_outputs] = {};  // absent outputs have the scale 0
     std::memset(codes, 0, sizeof codes);
     for (std::size_t j = 0; j < count; ++j) {
+      if (half_scales_) {
+        scales[j] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
+        continue;
+      }
       if (view.quantised()) {
         scales[place_in_pairs(j)] = stored_group(view, first + j, input, inputs, codes[j]);
         continue;

@@ -19,7 +19,8 @@
 ///   int8   32 bytes  32 codes in output order
 ///   int4   16 bytes  byte j has output j in its low and output j + 16 in its high half
 ///   nf4    16 bytes  as int4
-/// In quantised formats, each group of inputs begins with a line of 32 bf16 scales, as 16 dwords like a line of bf16.
+/// In quantised formats, each group of inputs begins with a line of 32 scales: bf16, as 16 dwords like a line of bf16,
+/// or, with the codes and scales of a GGUF file, fp16 like a line of f16.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t panel_outputs = 32;
@@ -42,10 +43,11 @@ class packed_matrix {
   packed_matrix() = default;  ///< no outputs, no inputs
 
   /// Copies a two-dimensional view, rounding to the format, with all threads of the pool. `transposed` views have the
-  /// shape (inputs, outputs).
+  /// shape (inputs, outputs). Codes and scales of a matrix that its file stores in the same format are the file's.
   packed_matrix(const tensor_view& view, bool transposed, weight_format format, thread_pool& pool);
 
   [[nodiscard]] weight_format format() const { return format_; }
+  [[nodiscard]] bool half_scales() const { return half_scales_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t panels() const { return (outputs_ + panel_outputs - 1) / panel_outputs; }
@@ -73,6 +75,7 @@ class packed_matrix {
   void quantise_panel(const tensor_view& view, bool transposed, std::size_t panel);
 
   weight_format format_;
+  bool half_scales_ = false;
   std::size_t outputs_ = 0, inputs_ = 0;
   aligned_buffer<std::byte> memory_;
 };

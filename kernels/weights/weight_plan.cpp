@@ -102,6 +102,18 @@ result<weight_plan> weight_plan::parse(std::string_view name, std::string_view o
   return plan;
 }
 
+result<weight_plan> weight_plan::of_file(std::string name, std::vector<rule> rules, std::string_view overrides,
+                                         dtype base) {
+  auto wished = parse_rules(overrides);
+  if (!wished) return wished.error();
+  weight_plan plan(base);
+  plan.prefer(std::move(rules));
+  plan.prefer(std::move(*wished));
+  plan.name_ = std::move(name);
+  if (!overrides.empty()) plan.name_ += " (" + std::string(overrides) + ')';
+  return plan;
+}
+
 void weight_plan::prefer(std::vector<rule> rules) {
   rules_.insert(rules_.begin(), std::make_move_iterator(rules.begin()), std::make_move_iterator(rules.end()));
 }

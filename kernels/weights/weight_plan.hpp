@@ -31,6 +31,11 @@ class weight_plan {
   /// quantised. Errors: invalid_argument (dtype, weight_format).
   [[nodiscard]] static result<weight_plan> parse(std::string_view name, std::string_view overrides, dtype base);
 
+  /// The plan of a file that stores its matrices in several formats: `rules` before the base type, `overrides` before
+  /// them, under a name of its own. Errors: invalid_argument (weight_format).
+  [[nodiscard]] static result<weight_plan> of_file(std::string name, std::vector<rule> rules,
+                                                   std::string_view overrides, dtype base);
+
   /// Puts rules before those of the recipe.
   void prefer(std::vector<rule> rules);
 

@@ -12,12 +12,14 @@
 #include "engine/stages/cpu_engine.hpp"
 #include "model/nonfinite.hpp"
 #include "model/repository/tokenizer_json.hpp"
+#include "model/stored_formats.hpp"
 
 namespace skein::cli {
 namespace {
 
 constexpr const char* world_file = "rwkv_vocab_v20230424.txt";
 constexpr std::uint32_t byte_vocab = 256;
+constexpr std::uint32_t pile_vocab = 50277;  // of RWKV-4 and 5 models trained on the Pile
 
 result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vector<std::filesystem::path>& folders) {
   std::string searched;
@@ -93,8 +95,12 @@ result<kernels::weight_plan> formats_in(const model::checkpoint& file, const eng
   return kernels::weight_plan::parse(file.dtype(), file.weight_format(), stored);
 }
 
-/// The formats that a wish names, for a checkpoint with matrices of this type.
-result<kernels::weight_plan> formats_of(const engine_wish& wish, dtype stored) {
+/// The formats that a wish names, for a checkpoint with matrices of this type; auto: those of the file.
+result<kernels::weight_plan> formats_of(const model::checkpoint& file, const engine_wish& wish, dtype stored) {
+  if (wish.dtype == "auto")
+    if (auto in_file = model::formats_in_file(file); !in_file.rules.empty())
+      return kernels::weight_plan::of_file(std::move(in_file.name), std::move(in_file.rules), wish.weight_format,
+                                           stored);
   const std::string name = wish.dtype == "auto" ? std::string(to_string(stored)) : wish.dtype;
   return kernels::weight_plan::parse(name, wish.weight_format, stored);
 }
@@ -110,7 +116,8 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
 
 result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const opened_model& model) {
   const dtype stored = engine::stored_type(model.info);
-  auto formats = model.file.dtype().empty() ? formats_of(wish, stored) : formats_in(model.file, wish, stored);
+  auto formats =
+      model.file.dtype().empty() ? formats_of(model.file, wish, stored) : formats_in(model.file, wish, stored);
   if (!formats) return formats.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument,
@@ -134,7 +141,7 @@ result<engine::gpu_engine_options> gpu_options(const device_choice& device, cons
                      "), which is supported on the CPU only (--device cpu); on a GPU, use the model from which it was "
                      "converted",
                  "dtype"};
-  const auto formats = formats_of(wish, dtype::f16);
+  const auto formats = formats_of(model.file, wish, dtype::f16);
   if (!formats) return formats.error();
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
@@ -221,6 +228,13 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
     if (model.info.vocab == byte_vocab) return tokenizer::vocabulary::bytes();
     if (model.file.is_folder())
       if (auto inside = repository_vocabulary(path, folders); !inside || *inside) return inside;
+    if (model.info.vocab == pile_vocab)
+      return error{
+          error_kind::unsupported,
+          "vocab: " + path.string() +
+              " has the 50277 tokens of the Pile's 20B tokenizer, which is not supported; use a model with the "
+              "World vocabulary, or pass --vocab FILE with the tokens",
+          "vocab"};
     return find_world(folders);
   }();
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)
@@ -239,7 +253,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
   const auto device = choose_device(wish.device);
   if (!device) return device.error();
-  if (const auto formats = formats_of(wish, dtype::f16); !formats) return formats.error();
+  if (const auto formats = formats_of(model.file, wish, dtype::f16); !formats) return formats.error();
   if (wish.refuse_nonfinite)
     if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
       return model::nonfinite_tensor(model.file, found);

@@ -54,6 +54,17 @@ struct quantised_codes {
   }
 };
 
+/// A row-major matrix as ggml stores it: blocks of 32 elements of a row, each with a scale in fp16 and 32 codes. int8
+/// (Q8_0): one a byte. int4 (Q4_0): code + 8, in 16 bytes; the low halves have the first 16 elements.
+struct code_blocks {
+  static constexpr std::size_t elements = 32;
+  code_type type = code_type::none;
+  const std::byte* data = nullptr;
+  float factor = 1;  ///< of all scales; a power of two
+
+  [[nodiscard]] std::size_t bytes() const { return type == code_type::int8 ? 34 : 18; }  ///< of a block
+};
+
 /// A non-owning view of a tensor, usually part of a memory-mapped checkpoint, which need not be aligned. The code that
 /// creates a view must check that every element reachable by shape and strides lies inside the file.
 struct tensor_view {
@@ -64,6 +75,9 @@ struct tensor_view {
   /// Of a quantised matrix, which is row-major: then `data` has its codes, row by row, and `type` says in which type a
   /// model keeps the matrices that are not quantised. Only those who know this member may read such a view.
   quantised_codes codes = {};
+  /// Of a matrix that the file stores in blocks: the same matrix there. `data` has its elements, rounded to `type`, so
+  /// a reader need not know this member. Code that changes elements, shape or strides of a view clears it.
+  code_blocks blocks = {};
 
   [[nodiscard]] bool quantised() const { return codes.type != code_type::none; }
   [[nodiscard]] std::int64_t elements() const {

@@ -124,11 +124,17 @@ void add_adapters(CLI::App& app, std::vector<std::string>& into) {
       ->allow_extra_args(false);
 }
 
+constexpr std::string_view model_forms =
+    "File (.pth, .safetensors, .st of web-rwkv, .gguf of llama.cpp, .bin of rwkv.cpp) or folder of a Hugging Face "
+    "repository";
+
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N, hip, hip:N")
       ->capture_default_str();
-  add_formats(app, into.dtype, into.weight_format,
-              "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");
+  add_formats(
+      app, into.dtype, into.weight_format,
+      "Format of the weights: auto (as in the file; of quantised GGUF files the one of about the same size), fp32, "
+      "bf16, fp16, int8, int4, nf4");
   app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
@@ -141,8 +147,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
       ->capture_default_str();
   add_adapters(app, into.adapters);
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
-  return app.add_option("--model,--model-path", into.path,
-                        "Checkpoint (.pth, .safetensors) or folder of a repository" + otherwise);
+  return app.add_option("--model,--model-path", into.path, std::string(model_forms) + otherwise);
 }
 
 void add_serve(CLI::App& app, command& chosen) {
@@ -254,7 +259,7 @@ void add_grammar(CLI::App& app, command& chosen) {
 void add_inspect(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print the contents of a checkpoint");
   auto& into = *made;
-  sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
+  sub->add_option("path", into.path, std::string(model_forms) + "; default: the demo model");
   add_adapters(*sub, into.adapters);
   add_vocabulary(*sub, into.vocab, "next to the model");
 }
@@ -262,7 +267,7 @@ void add_inspect(CLI::App& app, command& chosen) {
 void add_convert(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<convert_command>(app, chosen, "convert", "Write a model as a .safetensors file");
   auto& into = *made;
-  sub->add_option("in", into.path, "Checkpoint, .pth or .safetensors")->required();
+  sub->add_option("in", into.path, std::string(model_forms))->required();
   sub->add_option("out", into.out, "Output file (.safetensors)")->required();
   add_formats(*sub, into.dtype, into.weight_format,
               "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "kernels/weights/weight_format.hpp"
 #include "model/state_value.hpp"
+#include "model/stored_formats.hpp"
 
 namespace skein::cli {
 namespace {
@@ -50,6 +51,7 @@ result<void> inspect(const inspect_command& what) {
   if (info.version == model::rwkv_version::v6)
     line("ranks", "shift " + number(info.rank_x) + ", decay " + number(info.rank_w));
   line("dtypes", types_of(model->file));
+  if (const auto in_file = model::formats_in_file(model->file); !in_file.name.empty()) line("runs_as", in_file.name);
   line("parameters", number(info.parameters));
   line("state_bytes", number(model::state_format(info.state).bytes()));
   line("time_state", info.has_time_state ? "yes" : "no");

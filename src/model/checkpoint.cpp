@@ -48,7 +48,8 @@ result<checkpoint> checkpoint::open(const std::filesystem::path& path, std::span
       impl{path.has_filename() ? path : path.parent_path(), std::move(*found), {}, std::move(*order)});
   made->tensors.reserve(made->found.tensors.size());
   for (auto& tensor : made->found.tensors)
-    made->tensors.push_back({std::move(tensor.name), std::move(tensor.view), std::move(tensor.digest)});
+    made->tensors.push_back(
+        {std::move(tensor.name), std::move(tensor.view), std::move(tensor.digest), tensor.quantised_as});
   made->found.tensors.clear();
   return checkpoint(std::move(made));
 }

@@ -17,6 +17,7 @@ struct named_tensor {
   std::string name;
   tensor_view view;
   std::string digest = {};  ///< of the tensor that this one was made from, as tensor_digest(); empty: its own
+  std::string_view quantised_as = {};  ///< the ggml type in which the file has it ("Q8_0"); empty: not quantised there
 };
 
 /// A memory-mapped checkpoint, `.pth` (torch zip pickle), `.safetensors`, GGUF or rwkv.cpp, recognised by content, not

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -27,81 +28,171 @@ class model_hash {
     number(t.size());
     bytes(t.data(), t.size());
   }
-
-  /// Of a quantised tensor only the scales are hashed, to find NaN in them.
-  void tensor(const tensor_view& view) {
-    if (view.quantised()) {
-      const auto groups = (static_cast<std::size_t>(view.shape[1]) + view.codes.group - 1) / view.codes.group;
-      return elements({view.codes.scales, static_cast<std::size_t>(view.shape[0]) * groups * 2}, dtype::bf16);
-    }
-    text(to_string(view.type));
+  void head_of(const tensor_view& view, dtype type) {
+    text(to_string(type));
     number(view.shape.size());
     for (const std::int64_t d : view.shape) number(static_cast<std::uint64_t>(d));
-    if (view.row_major())
-      elements({view.data, static_cast<std::size_t>(view.elements()) * dtype_bytes(view.type)}, view.type);
-    else
-      gathered(view);
   }
-
-  /// True if a tensor had NaN or infinity.
-  [[nodiscard]] bool met_nonfinite() const { return met_nonfinite_; }
 
   [[nodiscard]] XXH128_canonical_t digest() const {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
     return canonical;
   }
-  [[nodiscard]] std::string hex() const {
-    std::string out;
-    for (const unsigned char byte : digest().digest)
-      (out += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
-    return out;
-  }
 
  private:
-  /// In pieces that stay in the cache between the two passes.
-  void elements(std::span<const std::byte> all, dtype type) {
-    constexpr std::size_t piece_bytes = 64 << 10;  // a multiple of every element size
-    while (!all.empty()) {
-      const auto piece = all.first(std::min(all.size(), piece_bytes));
-      bytes(piece.data(), piece.size());
-      met_nonfinite_ = met_nonfinite_ || holds_nonfinite(piece, type);
-      all = all.subspan(piece.size());
-    }
-  }
-
-  /// Gathers the elements in row-major order, one buffer at a time.
-  void gathered(const tensor_view& view) {
-    const std::size_t size = dtype_bytes(view.type);
-    std::vector<std::int64_t> index(view.shape.size(), 0);
-    std::size_t filled = 0;
-    do {
-      const std::int64_t element = std::inner_product(index.begin(), index.end(), view.stride.begin(), std::int64_t{0});
-      std::memcpy(buffer_.data() + filled, view.data + static_cast<std::size_t>(element) * size, size);
-      filled += size;
-      if (filled == buffer_.size()) elements({buffer_.data(), std::exchange(filled, 0)}, view.type);
-    } while (advance(index, view.shape));
-    elements({buffer_.data(), filled}, view.type);
-  }
-
-  /// Advances to the next index in row-major order; false after the last one.
-  static bool advance(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& shape) {
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) return true;
-      index[d] = 0;
-    }
-    return false;
-  }
-
   struct free_state {
     void operator()(XXH3_state_t* s) const { XXH3_freeState(s); }
   };
   std::unique_ptr<XXH3_state_t, free_state> state_{XXH3_createState()};
-  std::array<std::byte, 8192> buffer_;  // a multiple of every element size
-  bool met_nonfinite_ = false;
 };
 
-/// The inverse of model_hash::hex().
+std::string hex_of(const XXH128_canonical_t& digest) {
+  std::string out;
+  for (const unsigned char byte : digest.digest)
+    (out += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
+  return out;
+}
+
+// Pieces stay in the cache between the passes over them.
+constexpr std::size_t piece_bytes = 64 << 10, gathered_bytes = 8192;  // multiples of every element size
+
+/// Advances to the next index in row-major order; false after the last one.
+bool advance(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& shape) {
+  for (std::size_t d = index.size(); d-- > 0;) {
+    if (++index[d] < shape[d]) return true;
+    index[d] = 0;
+  }
+  return false;
+}
+
+/// visit(bytes) for the elements in row-major order, in pieces, until it returns false.
+template <typename Visit>
+void each_piece(std::span<const std::byte> all, const Visit& visit) {
+  for (bool more = true; more && !all.empty();) {
+    const auto piece = all.first(std::min(all.size(), piece_bytes));
+    more = visit(piece);
+    all = all.subspan(piece.size());
+  }
+}
+template <typename Visit>
+void each_piece(const tensor_view& view, const Visit& visit) {
+  const std::size_t size = dtype_bytes(view.type);
+  if (view.row_major()) return each_piece({view.data, static_cast<std::size_t>(view.elements()) * size}, visit);
+  std::array<std::byte, gathered_bytes> buffer;
+  std::vector<std::int64_t> index(view.shape.size(), 0);
+  std::size_t filled = 0;
+  do {
+    const std::int64_t element = std::inner_product(index.begin(), index.end(), view.stride.begin(), std::int64_t{0});
+    std::memcpy(buffer.data() + filled, view.data + static_cast<std::size_t>(element) * size, size);
+    filled += size;
+    if (filled == buffer.size() && !visit(std::span<const std::byte>(buffer.data(), std::exchange(filled, 0)))) return;
+  } while (advance(index, view.shape));
+  if (filled) visit(std::span<const std::byte>(buffer.data(), filled));
+}
+
+/// Widens `count` elements of fp16 or fp32.
+void widen(const std::byte* from, dtype type, std::size_t count, float* to) {
+  if (type == dtype::f32) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
+    to[i] = f16_to_f32(bits);
+  }
+}
+
+constexpr std::size_t widened_elements = 2048;
+
+/// visit(floats) for the elements of a piece, a few at a time, until it returns false.
+template <typename Visit>
+bool each_widened(std::span<const std::byte> piece, dtype type, const Visit& visit) {
+  float values[widened_elements];
+  const std::size_t size = dtype_bytes(type), count = piece.size() / size;
+  for (std::size_t i = 0; i < count; i += widened_elements) {
+    const std::size_t here = std::min(widened_elements, count - i);
+    widen(piece.data() + i * size, type, here, values);
+    if (!visit(std::span<const float>(values, here))) return false;
+  }
+  return true;
+}
+
+bool all_bf16(std::span<const float> values) {
+  std::uint32_t rest = 0;
+  for (const float value : values) rest |= std::bit_cast<std::uint32_t>(value) & 0xffffu;
+  return rest == 0;
+}
+bool all_f16(std::span<const float> values) {
+  for (const float value : values)
+    if (std::bit_cast<std::uint32_t>(f16_to_f32(f32_to_f16(value))) != std::bit_cast<std::uint32_t>(value))
+      return false;
+  return true;
+}
+
+/// The first of bf16, fp16 and fp32 that has all values of the tensor; of other types the type itself.
+dtype narrowest_type(const tensor_view& view) {
+  if (view.type != dtype::f32 && view.type != dtype::f16) return view.type;
+  bool bf16 = true, f16 = view.type == dtype::f32;
+  each_piece(view, [&](std::span<const std::byte> piece) {
+    return each_widened(piece, view.type, [&](std::span<const float> values) {
+      bf16 = bf16 && all_bf16(values);
+      f16 = f16 && (bf16 || all_f16(values));
+      return bf16 || f16;
+    });
+  });
+  if (bf16) return dtype::bf16;
+  // What was read while bf16 was possible has not been compared with fp16.
+  if (f16)
+    each_piece(view, [&](std::span<const std::byte> piece) {
+      return f16 = each_widened(piece, view.type, [&](std::span<const float> values) { return all_f16(values); });
+    });
+  return f16 ? dtype::f16 : view.type;
+}
+
+void hash_narrowed(std::span<const std::byte> piece, dtype type, dtype narrow, model_hash& to) {
+  each_widened(piece, type, [&](std::span<const float> values) {
+    std::uint16_t bits[widened_elements];
+    for (std::size_t i = 0; i < values.size(); ++i)
+      bits[i] = narrow == dtype::bf16 ? static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16)
+                                      : f32_to_f16(values[i]);
+    to.bytes(bits, values.size() * sizeof bits[0]);
+    return true;
+  });
+}
+
+struct tensor_digests {
+  XXH128_canonical_t of_values;  ///< of shape and values, whatever the type that has them
+  XXH128_canonical_t as_stored;  ///< of type, shape and bits
+  bool nonfinite = false;
+};
+
+/// Of a quantised tensor only the scales are read, to find NaN in them.
+tensor_digests digests_of(const tensor_view& view) {
+  tensor_digests found;
+  if (view.quantised()) {
+    const auto groups = (static_cast<std::size_t>(view.shape[1]) + view.codes.group - 1) / view.codes.group;
+    const std::span scales(view.codes.scales, static_cast<std::size_t>(view.shape[0]) * groups * 2);
+    found.nonfinite = holds_nonfinite(scales, dtype::bf16);
+    return found;
+  }
+  const dtype narrow = narrowest_type(view);
+  model_hash stored, narrowed;
+  stored.head_of(view, view.type);
+  narrowed.head_of(view, narrow);
+  each_piece(view, [&](std::span<const std::byte> piece) {
+    stored.bytes(piece.data(), piece.size());
+    if (narrow != view.type) hash_narrowed(piece, view.type, narrow, narrowed);
+    found.nonfinite = found.nonfinite || holds_nonfinite(piece, view.type);
+    return true;
+  });
+  found.as_stored = stored.digest();
+  found.of_values = narrow == view.type ? found.as_stored : narrowed.digest();
+  return found;
+}
+
+/// The inverse of hex_of().
 XXH128_canonical_t digest_of(std::string_view hex) {
   const auto value = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
   XXH128_canonical_t digest;
@@ -118,34 +209,43 @@ std::vector<const named_tensor*> by_name(const checkpoint& file) {
   return order;
 }
 
+/// One hash over the names and digests of tensors, and over the vocabulary.
+std::string joined(std::span<const named_tensor* const> tensors, std::span<const XXH128_canonical_t> digests,
+                   std::string_view vocabulary_hash, bool with_unused) {
+  const auto counts = [&](const named_tensor* tensor) { return with_unused || !is_unused(tensor->name); };
+  model_hash hash;
+  hash.number(static_cast<std::uint64_t>(std::ranges::count_if(tensors, counts)));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!counts(tensors[i])) continue;
+    hash.text(tensors[i]->name);
+    hash.bytes(digests[i].digest, sizeof digests[i].digest);
+  }
+  hash.text(vocabulary_hash);
+  return hex_of(hash.digest());
+}
+
 }  // namespace
 
-std::string tensor_digest(const tensor_view& view) {
-  model_hash hash;
-  hash.tensor(view);
-  return hash.hex();
-}
+std::string tensor_digest(const tensor_view& view) { return hex_of(digests_of(view).of_values); }
 
 read_through identify(const checkpoint& file, std::string_view vocabulary_hash) {
   const auto order = by_name(file);
-  std::vector<XXH128_canonical_t> of_tensor(order.size());
+  std::vector<XXH128_canonical_t> of_values(order.size()), as_stored(order.size());
   std::vector<unsigned char> nonfinite(order.size());
   kernels::cpu::thread_pool pool(0);
   pool.run(order.size(), [&](std::size_t i, std::uint32_t) {
-    model_hash hash;
-    hash.tensor(order[i]->view);
-    of_tensor[i] = order[i]->digest.empty() ? hash.digest() : digest_of(order[i]->digest);
-    nonfinite[i] = hash.met_nonfinite() && !is_unused(order[i]->name);
+    const auto found = digests_of(order[i]->view);
+    const bool is_original = order[i]->digest.empty();
+    of_values[i] = is_original ? found.of_values : digest_of(order[i]->digest);
+    as_stored[i] = is_original ? found.as_stored : of_values[i];
+    nonfinite[i] = found.nonfinite && !is_unused(order[i]->name);
   });
-  model_hash hash;
-  hash.number(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    hash.text(order[i]->name);
-    hash.bytes(of_tensor[i].digest, sizeof of_tensor[i].digest);
-  }
-  hash.text(vocabulary_hash);
+  read_through read;
+  read.identity = joined(order, of_values, vocabulary_hash, false);
+  read.former_identity = joined(order, as_stored, vocabulary_hash, true);
   const auto first = std::ranges::find(nonfinite, 1);
-  return {hash.hex(), first == nonfinite.end() ? "" : order[static_cast<std::size_t>(first - nonfinite.begin())]->name};
+  if (first != nonfinite.end()) read.nonfinite = order[static_cast<std::size_t>(first - nonfinite.begin())]->name;
+  return read;
 }
 
 std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {

@@ -153,7 +153,7 @@ std::optional<error> foreign_tensor(const checkpoint& file, rwkv_version version
 /// From all tensors together: parameters, the most frequent element type, and whether there is an initial state.
 void summarise(const checkpoint& file, model_info& info) {
   std::array<std::uint64_t, 8> matrix_elements{};
-  for (const auto& [name, view, unused] : file.tensors()) {
+  for (const auto& [name, view, digest, stored] : file.tensors()) {
     if (name.ends_with(".att.time_state")) {
       info.has_time_state = true;
       continue;

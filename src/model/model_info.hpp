@@ -42,18 +42,21 @@ struct model_info {
 /// Whether the version's list of tensors has one of this name, e.g. "att.key.weight" in a layer.
 [[nodiscard]] bool has_layer_tensor(rwkv_version version, std::string_view name);
 
-/// Identity of a model, 32 hex digits: XXH3-128 over the number of tensors, the name of each in name order with its own
-/// XXH3-128 (of type, shape and bytes in row-major order), and `vocabulary_hash`. The same for the same tensors in
-/// `.pth` and `.safetensors`; tensors that were converted count as the original ones. Reads the whole file once and hashes tensors in parallel on all cores.
+/// Identity of a model, 32 hex digits: XXH3-128 over the number of used tensors, the name of each in name order with
+/// its tensor_digest(), and `vocabulary_hash`. It follows names, shapes and values, so it is the same in every
+/// container, for every layout, and for types that hold the same values; tensors that were converted count as the
+/// original ones. Reads the whole file once and hashes tensors in parallel on all cores.
 [[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
 
-/// XXH3-128 of a tensor's type, shape and elements, 32 hex digits: its part of the identity.
+/// A tensor's part of the identity, 32 hex digits: XXH3-128 of shape and elements, in the first of bf16, fp16 and fp32
+/// that has all of its values. Of other types, the elements as they are.
 [[nodiscard]] std::string tensor_digest(const tensor_view& view);
 
 /// Results of one pass over the whole file.
 struct read_through {
-  std::string identity;   ///< as returned by identity()
-  std::string nonfinite;  ///< name of the first used tensor, in name order, with NaN or infinity; empty: none
+  std::string identity;         ///< as returned by identity()
+  std::string former_identity;  ///< as version 0.2.0 computed it: with types as stored and with unused tensors
+  std::string nonfinite;        ///< name of the first used tensor, in name order, with NaN or infinity; empty: none
 };
 [[nodiscard]] read_through identify(const checkpoint& file, std::string_view vocabulary_hash);
 

@@ -57,6 +57,7 @@ result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, e
   tensor_view seen{view.data, view.type, {expected.begin(), expected.end()}, {}, view.codes};
   if (!strides_for(view, expected, seen.stride))
     return misfit(file, name, "has shape " + shape_text(view.shape) + ", expected " + shape_text(expected));
+  if (view.shape == seen.shape) seen.blocks = view.blocks;
   if (view.quantised() && (!quantised || view.shape != seen.shape))
     return misfit(file, name, "is quantised, which this tensor cannot be");
   if (!floating(view.type))

@@ -99,6 +99,25 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_in_the_folder_comes_first) {
   BOOST_TEST((*world)->name() == world_name);
 }
 
+BOOST_AUTO_TEST_CASE(a_model_of_the_pile_is_refused_by_its_tokenizer) {
+  kernels::model_dims dims = small_dims();
+  dims.vocab = 50277;
+  const temporary_folder folder;
+  const auto path = folder.path() / "pile.safetensors";
+  write_file(path, safetensors_of(filled(rwkv7_plan(dims, dtype::bf16))));
+  const auto model = cli::open_model(path);
+  BOOST_REQUIRE(model);
+  const auto refused = cli::open_vocabulary("", *model);
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().kind == error_kind::unsupported));
+  BOOST_TEST(
+      refused.error().message ==
+      "vocab: " + path.string() +
+          " has the 50277 tokens of the Pile's 20B tokenizer, which is not supported; use a model with the World "
+          "vocabulary, or pass --vocab FILE with the tokens");
+  BOOST_TEST(!!cli::open_vocabulary("bytes", *model));
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_without_tokenizer_uses_world) {
   const model_folder m;
   const auto found = m.vocabulary();

@@ -129,9 +129,10 @@ BOOST_AUTO_TEST_CASE(files_of_version_7_stay_as_they_are) {
   const test::temporary_folder folder;
   cli::random_model of{.dims = small_dims(model::rwkv_version::v7), .seed = 7};
   const auto path = folder.path() / "random.safetensors";
-  BOOST_TEST(model::identity(written(path, of), "") == "abd30f179e2655bc6e27391388e5b15c");
+  const auto bits_of = [](const model::checkpoint& file) { return model::identify(file, "").former_identity; };
+  BOOST_TEST(bits_of(written(path, of)) == "abd30f179e2655bc6e27391388e5b15c");
   of.sparse = true;
-  BOOST_TEST(model::identity(written(path, of), "") == "21e87ef56bade1c0843e7688b1342684");
+  BOOST_TEST(bits_of(written(path, of)) == "21e87ef56bade1c0843e7688b1342684");
 }
 
 BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file) {

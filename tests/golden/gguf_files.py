@@ -153,8 +153,10 @@ class Converted(NamedTuple):
     meaning: Dict[str, np.ndarray]                          # original names, the values that the file stands for
 
 
-def convert(model: Dict[str, np.ndarray], architecture: str, kind: str, rescale_every: int = 6) -> Converted:
-    """The tensors of the file; matrices in `kind` where their rows are whole blocks, else in F16."""
+def convert(model: Dict[str, np.ndarray], architecture: str, kind: str, rescale_every: int = 6,
+            exact: bool = False) -> Converted:
+    """The tensors of the file; matrices in `kind` where their rows are whole blocks, else in F16. Quantised values are rounded
+    to fp16; with `exact` only those of the embeddings."""
     tensors: List[Tuple[str, Tuple[int, ...], int, bytes]] = []
     meaning: Dict[str, np.ndarray] = {}
     fused: Dict[str, Dict[str, np.ndarray]] = {}
@@ -168,7 +170,8 @@ def convert(model: Dict[str, np.ndarray], architecture: str, kind: str, rescale_
         type_ = TYPES[used]
         encoded = type_.encode(np.ascontiguousarray(x, np.float32).reshape(-1, type_.block) if type_.quantised else x)
         tensors.append((name, x.shape, type_.number, encoded.raw))
-        values = encoded.values.astype(np.float16).astype(np.float32) if type_.quantised else encoded.values
+        rounds = type_.quantised and (not exact or name == "token_embd.weight")
+        values = encoded.values.astype(np.float16).astype(np.float32) if rounds else encoded.values
         return values.reshape(x.shape)
 
     for name, x in model.items():
@@ -228,7 +231,8 @@ def _vocabulary(tokens: Dict[int, bytes], rows: int) -> Dict[str, Any]:
 
 
 def write(path: pathlib.Path, model: Dict[str, np.ndarray], kind: str,
-          vocabulary: Optional[Dict[int, bytes]] = None, rescale_every: int = 6) -> Dict[str, np.ndarray]:
+          vocabulary: Optional[Dict[int, bytes]] = None, rescale_every: int = 6,
+          exact: bool = False) -> Dict[str, np.ndarray]:
     """Returns what the file means, by original names."""
     architecture = "rwkv7" if "blocks.0.att.r_k" in model else "rwkv6"
     heads = model["blocks.0.att.r_k" if architecture == "rwkv7" else "blocks.0.att.time_faaaa"]
@@ -247,7 +251,7 @@ def write(path: pathlib.Path, model: Dict[str, np.ndarray], kind: str,
                     (("decay", "w1"), ("iclr", "a1"), ("value_residual_mix", "v1"), ("gate", "g1"))})
     keys.update({f"{architecture}.{key}": value for key, value in own.items()})
     keys.update(_vocabulary(vocabulary, rows) if vocabulary else {})
-    converted = convert(model, architecture, kind, rescale_every)
+    converted = convert(model, architecture, kind, rescale_every, exact)
     out = b"GGUF" + struct.pack("<IQQ", 3, len(converted.tensors), len(keys))
     out += b"".join(_string(key.encode()) + _value(value) for key, value in keys.items())
     offset = 0

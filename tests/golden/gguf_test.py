@@ -51,6 +51,24 @@ class GgufFiles(unittest.TestCase):
                     print(f"| {model.name} | {kind} | {mean:.4f} | {expected:.4f} | {permitted:.3f} |")
                     self.assertLess(abs(mean - expected), permitted)
 
+    def test_codes_and_scales_of_the_file_are_used(self) -> None:
+        for model in (TINY, GEN_7, TINY_6, GEN_6):
+            original = dict(tensor_files.read_tensors(str(model.path)))
+            named = {case.name: case for case in cases(model)}
+            case = named["text-064"] if model in (TINY, TINY_6) else named["random-064"]
+            for kind, name in (("Q8_0", "int8-32"), ("Q4_0", "int4-32")):
+                with self.subTest(model=model.name, type=kind):
+                    tensor_files.write_safetensors(str(self.plain), gguf_files.write(self.gguf, original, kind, exact=True))
+                    exact = logits(self.plain, case.tokens, "fp32", 64, 2)
+                    matrices = f"att.*={name},ffn.*={name},head={name}"
+                    self.assertTrue(logits(self.gguf, case.tokens, "fp32", 64, 2, weight_format=matrices) == exact)
+                    others = matrices.replace("-32", "")  # quantised again
+                    self.assertFalse(logits(self.gguf, case.tokens, "fp32", 64, 2, weight_format=others) == exact)
+                    # What is not quantised in the file is rounded to fp16.
+                    near = np.frombuffer(logits(self.gguf, case.tokens, "auto", 64, 2).logits, "<f4")
+                    rows = np.frombuffer(exact.logits, "<f4")
+                    self.assertLess(np.abs(near - rows).max(), 5e-3 * np.abs(rows).max())
+
     def test_rescaling_by_other_numbers_of_layers(self) -> None:
         original = dict(tensor_files.read_tensors(str(TINY_6.path)))
         [case] = [case for case in cases(TINY_6) if case.name == "text-064"]

@@ -145,6 +145,60 @@ BOOST_AUTO_TEST_CASE(quantised_gemms_equal_loops_over_dequantised_weights) {
   });
 }
 
+/// A matrix in blocks of a file, and its weights.
+struct matrix_in_blocks {
+  matrix_in_blocks(code_type type, std::size_t outputs, std::size_t inputs) : exact(outputs * inputs) {
+    test::random_numbers random(outputs + inputs);
+    view.shape = {static_cast<std::int64_t>(outputs), static_cast<std::int64_t>(inputs)};
+    view.stride = {static_cast<std::int64_t>(inputs), 1};
+    view.type = dtype::f16;
+    view.blocks.type = type;
+    blocks.resize(outputs * inputs / 32 * view.blocks.bytes());
+    for (std::size_t at = 0, to = 0; at < blocks.size(); at += view.blocks.bytes(), to += 32) {
+      const std::uint16_t scale = f32_to_f16(random.value() / 100);
+      std::memcpy(&blocks[at], &scale, sizeof scale);
+      for (std::size_t i = 2; i < view.blocks.bytes(); ++i)
+        blocks[at + i] = static_cast<std::byte>(random.below(255) + 129);
+      for (std::size_t i = 0; i < 32; ++i) {
+        const auto byte = std::to_integer<std::uint8_t>(blocks[at + 2 + (type == code_type::int8 ? i : i % 16)]);
+        const int code =
+            type == code_type::int8 ? static_cast<std::int8_t>(byte) : (i < 16 ? byte & 15 : byte >> 4) - 8;
+        exact[to + i] = f16_to_f32(scale) * static_cast<float>(code);
+      }
+    }
+    elements.resize(outputs * inputs * 2);  // zeros: not read
+    view.data = elements.data();
+    view.blocks.data = blocks.data();
+  }
+  std::vector<std::byte> blocks, elements;
+  tensor_view view;
+  std::vector<float> exact;
+};
+
+BOOST_AUTO_TEST_CASE(codes_and_scales_of_a_file_are_used_as_they_are) {
+  test::for_every_target([&] {
+    thread_pool pool(2);
+    for (const char* name : {"int8-32", "int4-32"}) {
+      const auto format = *kernels::parse_weight_format(name);
+      constexpr std::size_t outputs = 70, inputs = 96;
+      const matrix_in_blocks file(format.element == kernels::weight_element::int8 ? code_type::int8 : code_type::int4,
+                                  outputs, inputs);
+      const packed_matrix packed(file.view, false, format, pool);
+      BOOST_TEST(packed.half_scales());
+      BOOST_TEST(packed.bytes() == packed_matrix::planned_bytes(file.view, false, format));
+      std::vector<float> units(inputs * inputs);  // each row selects the weights of one input
+      for (std::size_t i = 0; i < inputs; ++i) units[i * inputs + i] = 1;
+      const auto columns = multiply(pool, packed, units, inputs);
+      std::size_t wrong = 0;
+      for (std::size_t o = 0; o < outputs; ++o)
+        for (std::size_t i = 0; i < inputs; ++i) wrong += columns[i * outputs + o] != file.exact[o * inputs + i];
+      BOOST_TEST(wrong == 0u, name);
+      const packed_matrix others(file.view, false, {format.element, 64}, pool);  // quantises the elements
+      BOOST_TEST(!others.half_scales());
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
   thread_pool pool(1);
   const random_matrix weights(40, 0, dtype::f32, 1);

@@ -75,7 +75,10 @@ const std::vector<ggml_block>& ggml_blocks() {
 std::string random_blocks(const ggml_block& type, std::size_t blocks, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::string bytes(blocks * type.bytes, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (char& byte : bytes) {
+    byte = static_cast<char>(random());
+    if (type.type == ggml_q8_0 && byte == '\x80') byte = '\x81';  // llama.cpp does not write -128
+  }
   // The halves that are scales: exponents up to 15 - 9, so that no value is large.
   std::vector<std::size_t> halves = {0};
   if (type.type == ggml_q4_1 || type.type == ggml_q5_1 || type.type == ggml_q4_k || type.type == ggml_q5_k)

@@ -1,5 +1,6 @@
 // GGUF files as llama.cpp writes them hold the same model as the original checkpoint: names, shapes, orientation, the
 // tensors that are fused, scaled or invented there, quantised matrices, and the vocabulary.
+#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <map>
 
@@ -123,6 +124,29 @@ BOOST_AUTO_TEST_CASE(trained_models_are_the_original, *boost::unit_test::precond
   }
 }
 
+// llama.cpp stores vectors and low-rank factors as F32 in every file, and drops what layer 0 does not use.
+BOOST_AUTO_TEST_CASE(a_file_with_the_bits_of_the_original_has_its_identity) {
+  const auto original = random_rwkv7(sizes);
+  for (const dtype type : {dtype::bf16, dtype::f16, dtype::f32}) {
+    std::vector<tensor_plan> pth;
+    for (const auto& tensor : original) {
+      std::string data;
+      for (const float value : tensor.values)
+        data += type == dtype::f32    ? little_endian(std::bit_cast<std::uint32_t>(value), 4)
+                : type == dtype::bf16 ? little_endian(f32_to_bf16(value), 2)
+                                      : little_endian(f32_to_f16(value), 2);
+      pth.push_back({tensor.name, type, tensor.shape, data});
+    }
+    pth.push_back({"blocks.0.att.v0", type, {1, 1, 2}, std::string(2 * dtype_bytes(type), 'u')});
+    for (const std::uint32_t matrix : {ggml_f32, ggml_f16, ggml_bf16}) {
+      const gguf_model_form form{.matrix = matrix, .head_size = 4};
+      const auto file = opened(gguf_model_of(gguf_plan_of(original, form), form, 2, 8, 32).file());
+      BOOST_REQUIRE(file);
+      BOOST_TEST(model::identity(*file, "v") == model::identity(*opened(pth_of(pth)), "v"));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(quantised_matrices_are_decoded_and_rounded_once) {
   kernels::model_dims dims{2, 256, 1, 256, 512, 3, 3, 2, 5, 6};
   const auto original = random_rwkv7(dims);
@@ -229,6 +253,16 @@ BOOST_AUTO_TEST_CASE(other_architectures_are_refused_by_name) {
   BOOST_TEST(!!opened(rwkv7_file().pair("rwkv7.token_shift_count", gguf::number(2)).file()));
   const auto adapter = gguf_builder().pair("general.type", gguf::text("adapter")).tensor({"a", {1}, 0, "1234"});
   BOOST_TEST(refusal(adapter).find("type 'adapter' is not supported") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_template_that_is_not_used_is_noted) {
+  const auto noted = [](std::string_view chat) {
+    const auto file = opened(rwkv7_file().pair("tokenizer.chat_template", gguf::text(chat)).file());
+    BOOST_REQUIRE(file);
+    return std::ranges::any_of(file->notes(), [](const auto& note) { return note.find("chat_template") != note.npos; });
+  };
+  BOOST_TEST(!noted("rwkv-world"));
+  BOOST_TEST(noted("{{ bos_token }}"));
 }
 
 BOOST_AUTO_TEST_CASE(keys_that_contradict_the_tensors_are_refused) {

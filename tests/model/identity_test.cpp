@@ -1,5 +1,6 @@
 // A model's identity follows its tensors and vocabulary and nothing else: not the container, the order in the file, or
 // how the elements lie in it.
+#include <bit>
 #include <boost/test/unit_test.hpp>
 
 #include "model/model_info.hpp"
@@ -71,6 +72,60 @@ BOOST_AUTO_TEST_CASE(it_changes_with_everything_that_makes_a_model) {
   changed = plan;
   changed.pop_back();
   BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+}
+
+/// A tensor of these values in a type that holds them all.
+tensor_plan values_in(dtype type, const std::vector<float>& values) {
+  std::string data;
+  for (const float value : values)
+    data += type == dtype::f32    ? little_endian(std::bit_cast<std::uint32_t>(value), 4)
+            : type == dtype::bf16 ? little_endian(f32_to_bf16(value), 2)
+                                  : little_endian(f32_to_f16(value), 2);
+  return {"a", type, {static_cast<std::int64_t>(values.size())}, data};
+}
+
+BOOST_AUTO_TEST_CASE(it_is_the_same_in_every_type_that_has_the_values) {
+  std::vector<float> coarse, fine;  // with 7 and with 10 bits behind the first; more than one piece
+  for (int i = 0; i < 50000; ++i) {
+    coarse.push_back(static_cast<float>(i % 251 - 125) / 64);
+    fine.push_back(coarse.back());
+  }
+  fine[40000] = 1 + 1.0f / 1024;
+  auto finest = fine;
+  finest[40001] = 1 + 1.0f / 4096;
+  const auto of = [](dtype type, const std::vector<float>& values) {
+    return identity_of(safetensors_of({values_in(type, values)}));
+  };
+  for (const dtype type : {dtype::bf16, dtype::f16}) BOOST_TEST(of(type, coarse) == of(dtype::f32, coarse));
+  BOOST_TEST(of(dtype::f16, fine) == of(dtype::f32, fine));
+  BOOST_TEST(of(dtype::f16, fine) != of(dtype::f16, coarse));
+  BOOST_TEST(of(dtype::f32, finest) != of(dtype::f32, fine));
+  auto other = coarse;
+  other[7] = -0.0f;
+  coarse[7] = 0.0f;
+  BOOST_TEST(of(dtype::f32, other) != of(dtype::f32, coarse));
+  const auto former = [](dtype type, const std::vector<float>& values) {
+    return model::identify(*opened(safetensors_of({values_in(type, values)})), "v").former_identity;
+  };
+  BOOST_TEST(former(dtype::bf16, coarse) != former(dtype::f32, coarse));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_nothing_uses_do_not_count) {
+  auto plan = filled(rwkv7_plan(small_dims(), dtype::bf16));
+  const auto with = opened(safetensors_of(plan));
+  const std::size_t all = plan.size();
+  std::erase_if(plan, [](const tensor_plan& tensor) {
+    return tensor.name.starts_with("blocks.0.att.v") && tensor.name.size() == 15;
+  });
+  plan.push_back({"blocks.0.att.v0", dtype::bf16, {1}, "ab"});
+  const auto other = opened(safetensors_of(plan));
+  plan.pop_back();
+  BOOST_TEST(plan.size() <= all);
+  const auto without = opened(safetensors_of(plan));
+  BOOST_TEST(model::identity(*with, "v") == model::identity(*without, "v"));
+  BOOST_TEST(model::identity(*other, "v") == model::identity(*without, "v"));
+  BOOST_TEST(model::identify(*other, "v").former_identity != model::identify(*without, "v").former_identity);
+  BOOST_TEST(model::identify(*without, "v").former_identity == model::identity(*without, "v"));
 }
 
 BOOST_AUTO_TEST_CASE(a_tensor_with_nan_or_infinity_is_named) {

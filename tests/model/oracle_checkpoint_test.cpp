@@ -19,7 +19,7 @@ std::vector<float> values(const tensor_view& view) {
 
 void check_same_tensors(const model::checkpoint& one, const model::checkpoint& other) {
   BOOST_TEST(one.tensors().size() == other.tensors().size());
-  for (const auto& [name, view, unused] : one.tensors()) {
+  for (const auto& [name, view, digest, stored] : one.tensors()) {
     const tensor_view* match = other.find(name);
     BOOST_TEST_CONTEXT(name) {
       BOOST_REQUIRE(match);

@@ -80,7 +80,7 @@ result<void> turn_keeper::begin_turn(open_entry& entry, const open_session& q) {
 
 result<turn_start> turn_keeper::check_turn(const open_entry& entry, const open_session& q, bool known) const {
   const session_record& record = entry.tree->record();
-  if (record.model_identity != q.model)
+  if (!ports_.states->models().same(record.model_identity, q.model))
     return error{error_kind::conflict,
                  "the session '" + entry.key.id + "' belongs to model " + record.model_identity + ", not to " + q.model,
                  "model"};

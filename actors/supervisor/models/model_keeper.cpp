@@ -292,7 +292,7 @@ void model_keeper::install(opened_engine opened) {
 /// that clients added.
 void model_keeper::install(opened_engine opened, const model_change& how) {
   const engine::engine_info& info = opened.engines.front()->info();
-  ports_.known.add(info.model_identity, {info.state, info.vocab});
+  ports_.known.add(info.model_identity, opened.former_identity, {info.state, info.vocab});
   const bool was_asked = how.what == model_change::task::load;
   const std::string id = opened.model.names.front();
   if (const auto it = known_.find(id); !was_asked && it != known_.end())

@@ -175,11 +175,11 @@ cli::engine_wish wish_of(const config::config& c, std::size_t engines, bool on_g
   return wish;
 }
 
-/// Loads a model on the devices, in order. Errors: those of cli::plan_engine and cli::open_engine; no_memory, before
-/// the weights are read; bad_file for numbers that are not finite.
+/// Loads a model on the devices, in order, and reads its identities. Errors: those of cli::plan_engine and
+/// cli::open_engine; no_memory, before the weights are read; bad_file for numbers that are not finite.
 result<engine_list> open_engines(const config::config& c, const load_order& order, const cli::opened_model& model,
                                  const tokenizer::vocabulary& vocabulary,
-                                 const std::vector<cli::device_choice>& devices) {
+                                 const std::vector<cli::device_choice>& devices, std::string& former_identity) {
   const auto names = cli::split_devices(c.engine.device);
   cli::engine_wish wish = wish_of(c, devices.size(), devices.front().gpu != nullptr);
   load_order rest = order;
@@ -206,6 +206,7 @@ result<engine_list> open_engines(const config::config& c, const load_order& orde
       if (!read.nonfinite.empty() && !c.model.allow_nonfinite)
         return model::nonfinite_tensor(model.file, read.nonfinite);
       wish.model_identity = std::move(read.identity);
+      former_identity = std::move(read.former_identity);
     }
     auto engine = cli::open_engine(model, wish);
     if (!engine) return engine.error();
@@ -273,10 +274,9 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   if (!named) return named.error();
   const auto& [model, vocabulary, devices] = *named;
   const bool on_gpu = devices.front().gpu != nullptr;
-  auto engines = open_engines(c, order, model, *vocabulary, devices);
-  if (!engines) return engines.error();
-
   opened_engine opened;
+  auto engines = open_engines(c, order, model, *vocabulary, devices, opened.former_identity);
+  if (!engines) return engines.error();
   opened.engines = std::move(*engines);
   const std::string name = c.model.name.empty() ? model.file.name() : c.model.name;
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));

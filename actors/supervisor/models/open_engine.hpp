@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/request/shared/service_context.hpp"
@@ -17,6 +18,7 @@ struct opened_engine {
   std::vector<std::unique_ptr<engine::engine>> engines;  ///< by device_id; at least one
   request::served_model model;
   std::vector<request::tuned_state> states;  ///< initial tuned states of the model
+  std::string former_identity = {};          ///< of the model, in versions up to 0.2.0; empty: none
 };
 
 /// Options for loading a model while the server runs.

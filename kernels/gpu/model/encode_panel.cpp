@@ -5,6 +5,8 @@
 #include <cstring>
 #include <span>
 
+#include "kernels/weights/file_blocks.hpp"
+
 namespace skein::kernels::gpu {
 
 namespace {
@@ -56,19 +58,18 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
   for (std::uint32_t output = 0; output < panel_outputs; ++output) {
     scratch.assign(width, 0.0f);
     if (output < from.shape[0]) {
-      tensor_view row = from;
-      row.data += output * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
-      row.shape[0] = 1;
-      copy_to_f32(row, std::span(scratch).first(static_cast<std::size_t>(from.shape[1])));
+      copy_to_f32(rows_of(from, output, 1), std::span(scratch).first(static_cast<std::size_t>(from.shape[1])));
     }
     for (std::uint32_t begin = 0; begin < width; begin += format.group) {
       std::array<std::uint8_t, group_max> codes;
       const std::uint32_t count = std::min<std::uint32_t>(format.group, width - begin);
-      const std::uint16_t bits =
-          quantise_group(format.element, std::span(scratch).subspan(begin, count), std::span(codes).first(count));
-      std::uint16_t scale = bits;
+      const auto of_group = std::span(codes).first(count);
+      const bool in_file = output < from.shape[0] && begin < from.shape[1] && stored_in(format, from);
+      const float value =
+          in_file ? read_block(from, output, begin, of_group)
+                  : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group));
+      std::uint16_t scale = f32_to_bf16(value);
       if (type == element::f16) {
-        const float value = bf16_to_f32(bits);
         if (value > half_scale_max || value < -half_scale_max) ++beyond;
         scale = f32_to_f16(std::clamp(value, -half_scale_max, half_scale_max) * half_scale_factor);
       }
@@ -76,7 +77,7 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
         const std::uint32_t input = begin + i, within = input % block_inputs;
         std::byte* const block = panel + std::size_t{input} / block_inputs * bytes;
         const std::uint32_t here = std::min(count, block_inputs);
-        put_codes(format.element, std::span(codes).subspan(i, here), within, output, block);
+        put_codes(format.element, of_group.subspan(i, here), within, output, block);
         std::memcpy(block + place_of_scale(format, output, within), &scale, sizeof scale);
       }
     }

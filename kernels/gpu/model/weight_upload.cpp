@@ -13,6 +13,7 @@
 #include "kernels/gpu/ops/convert.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/weights/file_blocks.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -189,10 +190,8 @@ void weight_upload::fill_coded(std::byte* piece, const job& which, std::vector<f
   const auto& [from, type, width, format] = tensors_[which.tensor];
   std::uint64_t beyond = 0;
   for (std::uint32_t r = 0; r < which.rows; r += panel_outputs, piece += coded_bytes(format, panel_outputs, width)) {
-    tensor_view panel = from;
     const std::int64_t first = which.first_row + r;
-    panel.shape[0] = std::clamp<std::int64_t>(from.shape[0] - first, 0, panel_outputs);
-    if (panel.shape[0] > 0) panel.data += first * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
+    const tensor_view panel = rows_of(from, first, std::clamp<std::int64_t>(from.shape[0] - first, 0, panel_outputs));
     beyond += encode_panel(panel, type, format, width, piece, scratch);
   }
   beyond_f16_ += beyond;

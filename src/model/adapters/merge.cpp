@@ -103,6 +103,7 @@ class merging {
       std::byte* const merged = model_.own(static_cast<std::size_t>(view.elements()) * dtype_bytes(view.type));
       write_merged(view, parts, merged, pool);
       view.data = merged;
+      view.blocks = {};
       model_.tensors[index].digest.clear();
       std::exclusive_scan(view.shape.rbegin(), view.shape.rend(), view.stride.rbegin(), std::int64_t{1},
                           std::multiplies<>());

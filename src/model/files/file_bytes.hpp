@@ -45,6 +45,7 @@ struct found_tensor {
   std::uint64_t described_at = 0;
   std::uint32_t file = 0;
   std::string digest = {};  ///< of the tensor that this one was made from, as tensor_digest(); empty: its own
+  std::string_view quantised_as = {};  ///< the ggml type in which the file has it; empty: it is not quantised there
 };
 
 /// bad_file: "at byte <offset>: <what>".

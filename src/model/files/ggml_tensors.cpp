@@ -165,10 +165,28 @@ constexpr std::uint64_t piece_values = 64 << 10;  ///< decoded at a time by a th
 struct decoding {
   const ggml_type* type;
   byte_span blocks;
-  std::byte* out;  ///< fp16
+  std::byte* out;      ///< fp16
+  std::size_t tensor;  ///< its index in found_model::tensors
+  bool lowest_code = false;
 };
 
-void decode_to_f16(const decoding& what) {
+/// The blocks of a matrix in a type whose codes our formats have too.
+code_blocks blocks_of(const stored_tensor& tensor) {
+  if (tensor.shape.size() != 2) return {};
+  const std::string_view type = tensor.type->name;
+  return {type == "Q8_0" ? code_type::int8 : type == "Q4_0" ? code_type::int4 : code_type::none, tensor.data.data()};
+}
+
+/// Whether blocks of Q8_0 have the code -128.
+bool has_lowest_code(byte_span blocks, std::size_t block_bytes) {
+  bool found = false;
+  for (std::size_t at = 0; at < blocks.size(); at += block_bytes)
+    for (const std::byte code : blocks.subspan(at + 2, block_bytes - 2)) found |= code == std::byte{0x80};
+  return found;
+}
+
+void decode_to_f16(decoding& what) {
+  if (what.type->name == "Q8_0") what.lowest_code = has_lowest_code(what.blocks, what.type->bytes);
   constexpr std::size_t most = 4096;  // 16 KiB of floats: stays in L1
   alignas(64) std::array<float, most> values;
   const std::size_t step = most / what.type->values * what.type->bytes;
@@ -184,10 +202,10 @@ void decode_to_f16(const decoding& what) {
 }
 
 /// Appends the pieces of a tensor.
-void divide(const stored_tensor& tensor, std::byte* out, std::vector<decoding>& pieces) {
+void divide(const stored_tensor& tensor, std::size_t index, std::byte* out, std::vector<decoding>& pieces) {
   const std::size_t step = piece_values / tensor.type->values * tensor.type->bytes;
   for (std::size_t at = 0; at < tensor.data.size(); at += step, out += piece_values * dtype_bytes(dtype::f16))
-    pieces.push_back({tensor.type, tensor.data.subspan(at, std::min(step, tensor.data.size() - at)), out});
+    pieces.push_back({tensor.type, tensor.data.subspan(at, std::min(step, tensor.data.size() - at)), out, index});
 }
 
 found_tensor described(const stored_tensor& tensor, const std::byte* data, dtype type) {
@@ -241,8 +259,10 @@ result<void> take_tensors(std::span<const stored_tensor> stored, found_model& fo
     const std::uint64_t bytes = tensor.elements() * dtype_bytes(dtype::f16);
     try {
       std::byte* const out = found.own(bytes);
-      divide(tensor, out, pieces);
-      found.tensors.push_back(described(tensor, out, dtype::f16));
+      divide(tensor, found.tensors.size(), out, pieces);
+      found_tensor& made = found.tensors.emplace_back(described(tensor, out, dtype::f16));
+      made.quantised_as = tensor.type->name;
+      made.view.blocks = blocks_of(tensor);
     } catch (const std::bad_alloc&) {
       return error{error_kind::no_memory,
                    "tensor " + printable(tensor.name) + ": its decoded " + std::to_string(bytes) +
@@ -254,6 +274,8 @@ result<void> take_tensors(std::span<const stored_tensor> stored, found_model& fo
   if (pieces.empty()) return {};
   kernels::cpu::thread_pool pool(0);
   pool.run(pieces.size(), [&](std::size_t i, std::uint32_t) { decode_to_f16(pieces[i]); });
+  for (const decoding& piece : pieces)
+    if (piece.lowest_code) found.tensors[piece.tensor].view.blocks = {};
   std::string note = "decoded to fp16: ";
   for (const auto& [name, tensors] : decoded)
     note += (note.ends_with(' ') ? "" : ", ") + std::string(name) + " (" + std::to_string(tensors) +

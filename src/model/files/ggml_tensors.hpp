@@ -47,7 +47,8 @@ struct stored_tensor {
 /// Appends the tensors. Those of 16 and 32 bits are views into the file. Quantised ones are decoded on all cores and
 /// rounded once to fp16: half the memory of fp32, the type that GPUs compute with, and an error of at most 2^-11 of a
 /// value, 1/16 of the distance between two values of Q8_0 or less. Values above 65504 become infinite and are then
-/// refused as such. A note says what was decoded. Errors: no_memory.
+/// refused as such. Views of Q8_0 and Q4_0 matrices also have their blocks in the file, except with codes of -128,
+/// which our int8 does not have and ggml does not write. A note says what was decoded. Errors: no_memory.
 [[nodiscard]] result<void> take_tensors(std::span<const stored_tensor> stored, found_model& found);
 
 }  // namespace skein::model

@@ -137,6 +137,10 @@ result<void> read_gguf(byte_span file, found_model& found) {
   } else if (tokenizer) {
     found.foreign_vocabulary = printable(*tokenizer);
   }
+  // Chats are rendered in the format of RWKV models, of which llama.cpp's name is rwkv-world.
+  if (const auto chat = content->text("tokenizer.chat_template"); chat && *chat != "rwkv-world")
+    found.notes.push_back("left out: tokenizer.chat_template, a Jinja template of " + std::to_string(chat->size()) +
+                          " bytes");
   found.format = "gguf";
   found.form = "llama.cpp, " + facts->architecture;
   found.llama_cpp = std::move(*facts);

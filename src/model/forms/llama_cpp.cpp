@@ -207,6 +207,7 @@ class llama_cpp_names {
     std::byte* const out = found_.own(count * bytes);
     for (std::size_t i = 0; i < count; ++i) multiply(view.data + i * bytes, view.type, factor, out + i * bytes);
     view.data = out;
+    view.blocks.factor *= factor;
     multiplied_ = true;
   }
 

@@ -7,6 +7,7 @@
 namespace skein::model {
 
 void set_row_major(tensor_view& view, std::vector<std::int64_t> shape) {
+  view.blocks = {};
   view.shape = std::move(shape);
   view.stride.resize(view.shape.size());
   std::exclusive_scan(view.shape.rbegin(), view.shape.rend(), view.stride.rbegin(), std::int64_t{1},
@@ -16,6 +17,7 @@ void set_row_major(tensor_view& view, std::vector<std::int64_t> shape) {
 bool swap_last_axes(tensor_view& view) {
   const std::size_t axes = view.shape.size();
   if (axes < 2) return false;
+  view.blocks = {};
   std::swap(view.shape[axes - 2], view.shape[axes - 1]);
   std::swap(view.stride[axes - 2], view.stride[axes - 1]);
   return true;

@@ -67,7 +67,8 @@ struct keeper_bench {
     BOOST_REQUIRE_MESSAGE(opened, (opened ? "" : opened.error().message));
     db = std::move(*opened);
     const storage::known_model known{bench_layout, vocab};
-    const auto models = std::make_shared<storage::model_table>(model, known);
+    const auto models = std::make_shared<storage::model_table>();
+    models->add(model, former_model, known);
     if (!second_model.empty()) models->add(second_model, known);
     states = std::make_shared<storage::state_store>(db, models, dtype::f32);
     const keeper_ports ports{db,
@@ -208,6 +209,7 @@ struct keeper_bench {
   const bool on_disk;
   std::string model;         ///< that runs, with its vocabulary
   std::string second_model;  ///< that was loaded as well
+  std::string former_model;  ///< the identity of `model` in earlier versions; empty: none
   std::uint32_t vocab = 1000;
   temporary_folder folder;
   std::shared_ptr<fault_file_system> files = std::make_shared<fault_file_system>();

@@ -5,10 +5,12 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
+#include "kernels/gpu/model/encode_panel.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 
 using namespace skein;
 using namespace skein::test;
+using kernels::weight_element, kernels::weight_format;
 using kernels::gpu::weight_upload;
 
 namespace {
@@ -124,4 +126,64 @@ BOOST_AUTO_TEST_CASE(a_bf16_beyond_fp16_is_refused) {
 BOOST_AUTO_TEST_CASE(nothing_to_send_is_nothing_to_wait_for) {
   weight_upload upload({}, 0);
   upload.run();
+}
+
+/// Code and scale of one weight in an encoded panel.
+std::pair<int, std::uint16_t> in_panel(weight_format format, const std::vector<std::byte>& panel, std::uint32_t output,
+                                       std::uint32_t input) {
+  using namespace kernels::gpu;
+  const std::byte* const block = panel.data() + std::size_t{input / block_inputs} * block_bytes(format);
+  const std::uint32_t within = input % block_inputs;
+  const code_place at = place_of_code(format.element, output, within);
+  int code = std::to_integer<int>(block[at.byte]);
+  if (format.element == weight_element::int8) {
+    code = (code & 127) * ((std::to_integer<int>(block[byte_of_sign(at.byte)]) & 128) != 0 ? -1 : 1);
+  } else {
+    code = (code >> at.bit & 15) - 8;
+  }
+  std::uint16_t scale;
+  std::memcpy(&scale, block + place_of_scale(format, output, within), sizeof scale);
+  return {code, scale};
+}
+
+BOOST_AUTO_TEST_CASE(codes_and_scales_of_a_file_are_kept) {
+  constexpr std::uint32_t outputs = 11, inputs = 96, width = 128;
+  random_numbers random(3);
+  for (const code_type type : {code_type::int8, code_type::int4}) {
+    const weight_format format{type == code_type::int8 ? weight_element::int8 : weight_element::int4, 32};
+    std::vector<std::byte> elements(outputs * inputs * 2),
+        blocks(outputs * inputs / 32 * (type == code_type::int8 ? 34 : 18));
+    tensor_view view = view_of(elements, dtype::f16, {outputs, inputs});
+    view.blocks = {type, blocks.data()};
+    for (std::size_t at = 0; at < blocks.size(); at += view.blocks.bytes()) {
+      const std::uint16_t scale = f32_to_f16(random.value() / 100);
+      std::memcpy(&blocks[at], &scale, sizeof scale);
+      for (std::size_t i = 2; i < view.blocks.bytes(); ++i)
+        blocks[at + i] = static_cast<std::byte>(random.below(255) + 129);
+    }
+    for (const element to : {element::f16, element::bf16}) {
+      std::vector<std::byte> panel(kernels::gpu::coded_bytes(format, kernels::gpu::panel_outputs, width));
+      std::vector<float> scratch;
+      BOOST_TEST(kernels::gpu::encode_panel(view, to, format, width, panel.data(), scratch) == 0u);
+      std::size_t wrong = 0;
+      for (std::uint32_t o = 0; o < outputs; ++o) {
+        for (std::uint32_t i = 0; i < inputs; ++i) {
+          const std::byte* const block = &blocks[(o * inputs + i) / 32 * view.blocks.bytes()];
+          std::uint16_t stored;
+          std::memcpy(&stored, block, sizeof stored);
+          const auto byte = std::to_integer<std::uint8_t>(block[2 + (type == code_type::int8 ? i % 32 : i % 16)]);
+          const int code = type == code_type::int8 ? static_cast<std::int8_t>(byte)
+                           : i % 32 < 16           ? (byte & 15) - 8
+                                                   : (byte >> 4) - 8;
+          const auto found = in_panel(format, panel, o, i);
+          const float scale = f16_to_f32(stored);
+          wrong += found.first != code;
+          wrong += to == element::f16 ? f16_to_f32(found.second) != 256 * scale : found.second != f32_to_bf16(scale);
+        }
+      }
+      BOOST_TEST(wrong == 0u);
+      for (const std::uint32_t o : {0u, outputs})  // what the file does not have
+        BOOST_TEST(in_panel(format, panel, o, o == 0 ? inputs : 0).second == 0);
+    }
+  }
 }

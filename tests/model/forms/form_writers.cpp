@@ -295,7 +295,7 @@ plan fla_6_of(const plan& from) {
 
 plan plan_of(const model::checkpoint& file) {
   plan tensors;
-  for (const auto& [name, view, unused] : file.tensors()) {
+  for (const auto& [name, view, digest, stored] : file.tensors()) {
     tensor_plan made{name, view.type, view.shape, {}};
     const std::size_t size = dtype_bytes(view.type);
     std::vector<std::int64_t> index(view.shape.size(), 0);

@@ -1,0 +1,48 @@
+#include "kernels/weights/file_blocks.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace skein::kernels {
+
+bool stored_in(weight_format format, const tensor_view& matrix) {
+  if (format.group != code_blocks::elements || matrix.shape.size() != 2) return false;
+  if (matrix.shape[1] % static_cast<std::int64_t>(code_blocks::elements) != 0) return false;
+  return (format.element == weight_element::int8 && matrix.blocks.type == code_type::int8) ||
+         (format.element == weight_element::int4 && matrix.blocks.type == code_type::int4);
+}
+
+float read_block(const tensor_view& matrix, std::size_t output, std::size_t input, std::span<std::uint8_t> codes) {
+  constexpr std::size_t elements = code_blocks::elements;
+  check(codes.size() == elements && input % elements == 0);
+  const code_blocks& blocks = matrix.blocks;
+  const std::size_t of_row = static_cast<std::size_t>(matrix.shape[1]) / elements;
+  const std::byte* const block = blocks.data + (output * of_row + input / elements) * blocks.bytes();
+  std::uint16_t scale;
+  std::memcpy(&scale, block, sizeof scale);
+  const std::byte* const bytes = block + sizeof scale;
+  if (blocks.type == code_type::int8) {
+    std::memcpy(codes.data(), bytes, elements);
+  } else {
+    for (std::size_t i = 0; i < elements / 2; ++i) {
+      const auto pair = std::to_integer<std::uint8_t>(bytes[i]);
+      codes[i] = pair & 15;
+      codes[i + elements / 2] = pair >> 4;
+    }
+  }
+  return f16_to_f32(scale) * blocks.factor;
+}
+
+tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count) {
+  tensor_view rows = matrix;
+  rows.shape[0] = count;
+  if (count == 0) return rows;  // `first` may be outside
+  rows.data += first * matrix.stride[0] * static_cast<std::int64_t>(dtype_bytes(matrix.type));
+  if (matrix.blocks.type != code_type::none)
+    rows.blocks.data += static_cast<std::size_t>(first) *
+                        (static_cast<std::size_t>(matrix.shape[1]) / code_blocks::elements) * matrix.blocks.bytes();
+  return rows;
+}
+
+}  // namespace skein::kernels
