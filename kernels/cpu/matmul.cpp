@@ -18,6 +18,8 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/coded_tile-inl.hpp"
+#include "kernels/cpu/panel-inl.hpp"
 #include "kernels/cpu/vector_math-inl.hpp"
 
 #ifndef SKEIN_KERNELS_CPU_MATMUL_TASK
@@ -28,9 +30,12 @@ constexpr std::size_t task_panels_max = 4;
 constexpr std::size_t task_rows_max = 192;  // with 256 inputs: 192 KiB of the L2
 constexpr std::size_t sums_per_thread = task_panels_max * task_rows_max * panel_outputs;
 constexpr std::size_t gemms_max = 8;
+constexpr std::size_t smallest_group = 32;
 
 struct task {
   const gemm* what;
+  const std::byte* in;               // floats, or coded rows for a quantised matrix
+  std::size_t in_stride, groups_at;  // bytes
   std::size_t first_row, rows, first_panel, panels;
   float* sums;  // [panels, rows, 32]
 };
@@ -41,22 +46,10 @@ struct task {
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::size_t lanes = hn::MaxLanes(floats());
-constexpr std::size_t half_panel = panel_outputs / 2;
-constexpr std::size_t strips_per_panel = half_panel / lanes;
-constexpr std::size_t accumulators_max = lanes == 16 ? 24 : 12;  // of 32 or 16 vector registers
-constexpr std::size_t tile_rows_max = accumulators_max / 2;
-constexpr std::size_t prefetch_lines = 64;  // per stream; 24 costs 10 % at 8 rows (bench/kernels/matmul_bench)
-
-constexpr std::size_t strips_for(std::size_t rows) {
-  return rows * 8 <= accumulators_max ? 4 : rows * 4 <= accumulators_max ? 2 : 1;
-}
-
-// How a strip of a line becomes two vectors of weights: outputs j .. and j + 16 .. A quantised strip has `scales`: the
-// scales of its outputs, [2, lanes].
+// How a strip of a line becomes two vectors of weights: outputs j .. and j + 16 ..
 struct f32_strip {
   static constexpr weight_element element = weight_element::f32;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
                               float_vector& high) {
     const auto* weights = reinterpret_cast<const float*>(line) + strip * lanes;
     low = hn::Load(d, weights);
@@ -66,18 +59,15 @@ struct f32_strip {
 
 struct bf16_strip {
   static constexpr weight_element element = weight_element::bf16;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
                               float_vector& high) {
-    const hn::RebindToUnsigned<floats> du;
-    const auto pairs = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(line) + strip * lanes);
-    low = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
-    high = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xffff0000u)));
+    widen_pairs(d, line + 4 * strip * lanes, low, high);
   }
 };
 
 struct f16_strip {
   static constexpr weight_element element = weight_element::f16;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
                               float_vector& high) {
     const hn::Rebind<hwy::float16_t, floats> half;
     const auto* weights = reinterpret_cast<const hwy::float16_t*>(line) + strip * lanes;
@@ -86,91 +76,7 @@ struct f16_strip {
   }
 };
 
-struct int8_strip {
-  static constexpr weight_element element = weight_element::int8;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
-                              float_vector& low, float_vector& high) {
-    const auto* codes = reinterpret_cast<const std::int8_t*>(line) + strip * lanes;
-    low = hn::Mul(widened(d, codes), hn::Load(d, scales));
-    high = hn::Mul(widened(d, codes + half_panel), hn::Load(d, scales + lanes));
-  }
-  static HWY_INLINE float_vector widened(floats d, const std::int8_t* codes) {
-    const hn::Rebind<std::int8_t, floats> bytes;
-    const hn::RebindToSigned<floats> integers;
-    return hn::ConvertTo(d, hn::PromoteTo(integers, hn::LoadU(bytes, codes)));
-  }
-};
-
-// The codes of a strip of 4 bits, as integers: outputs j .. in the low halves of bytes, j + 16 .. in the high ones.
-struct nibbles {
-  using integers = hn::RebindToSigned<floats>;
-  hn::Vec<integers> low, high;
-  static HWY_INLINE nibbles load(const std::byte* line, std::size_t strip) {
-    const hn::Rebind<std::uint8_t, floats> bytes;
-    const integers di;
-    const auto pairs = hn::PromoteTo(di, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(line) + strip * lanes));
-    return {hn::And(pairs, hn::Set(di, 15)), hn::ShiftRight<4>(pairs)};
-  }
-};
-
-struct int4_strip {
-  static constexpr weight_element element = weight_element::int4;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
-                              float_vector& low, float_vector& high) {
-    const nibbles codes = nibbles::load(line, strip);
-    const auto middle = hn::Set(d, 8.0f);
-    low = hn::Mul(hn::Sub(hn::ConvertTo(d, codes.low), middle), hn::Load(d, scales));
-    high = hn::Mul(hn::Sub(hn::ConvertTo(d, codes.high), middle), hn::Load(d, scales + lanes));
-  }
-};
-
-struct nf4_strip {
-  static constexpr weight_element element = weight_element::nf4;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
-                              float_vector& low, float_vector& high) {
-    const nibbles codes = nibbles::load(line, strip);
-    low = hn::Mul(looked_up(d, codes.low), hn::Load(d, scales));
-    high = hn::Mul(looked_up(d, codes.high), hn::Load(d, scales + lanes));
-  }
-  static HWY_INLINE float_vector looked_up(floats d, hn::Vec<nibbles::integers> codes) {
-    if constexpr (lanes == 16) {
-      return hn::TableLookupLanes(hn::LoadU(d, nf4_values.data()), hn::IndicesFromVec(d, codes));
-    } else if constexpr (lanes == 8) {
-      const nibbles::integers di;
-      const auto within = hn::IndicesFromVec(d, hn::And(codes, hn::Set(di, 7)));
-      const auto first = hn::TableLookupLanes(hn::LoadU(d, nf4_values.data()), within);
-      const auto second = hn::TableLookupLanes(hn::LoadU(d, nf4_values.data() + 8), within);
-      return hn::IfThenElse(hn::RebindMask(d, hn::Gt(codes, hn::Set(di, 7))), second, first);
-    } else {
-      return hn::GatherIndex(d, nf4_values.data(), codes);
-    }
-  }
-};
-
 constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
-
-// The scales of a strip as floats, from a line of scales.
-HWY_INLINE void load_scales(floats d, const std::byte* line, std::size_t strip, bool half, float* scales) {
-  float_vector low, high;
-  if (half)
-    f16_strip::load(d, line, strip, nullptr, low, high);
-  else
-    bf16_strip::load(d, line, strip, nullptr, low, high);
-  hn::Store(low, d, scales);
-  hn::Store(high, d, scales + lanes);
-}
-
-// The panels that a tile reads and the rows that it multiplies by them, starting at some input.
-struct tile_source {
-  const float* in;
-  std::size_t in_stride;
-  const std::byte* line;  // of the task's first panel
-  std::size_t panel_bytes;
-  std::size_t inputs;
-  std::size_t group;  // inputs that share a scale; all of them if the matrix is not quantised
-  bool first;         // sums start at zero; else they continue
-  bool half_scales;   // scales are fp16, else bf16
-};
 
 // sums[panel, row, output] += over source.inputs inputs, for kRows rows and kStrips strips from `strip` on.
 template <class Strip, std::size_t kRows, std::size_t kStrips>
@@ -198,36 +104,26 @@ HWY_INLINE void tile(const tile_source& source, std::size_t strip, float* HWY_RE
   constexpr std::size_t kTriples = (kRows + 2) / 3;
   const float* HWY_RESTRICT rows[kTriples];
 #pragma GCC unroll 4
-  for (std::size_t t = 0; t < kTriples; ++t) rows[t] = source.in + 3 * t * source.in_stride;
-  const std::size_t stride = source.in_stride;
+  for (std::size_t t = 0; t < kTriples; ++t)
+    rows[t] = reinterpret_cast<const float*>(source.in + 3 * t * source.in_stride);
+  const std::size_t stride = source.in_stride / sizeof(float);
 
   constexpr std::size_t kLine = line_bytes(Strip::element);
-  HWY_ALIGN float scales[is_quantised(Strip::element) ? kStrips : 1][2 * lanes];
-  for (std::size_t begin = 0; begin < source.inputs; begin += source.group) {
-    if constexpr (is_quantised(Strip::element)) {
-      for (std::size_t s = 0; s < kStrips; ++s) {
-        load_scales(d, lines[s], (strip + s) % strips_per_panel, source.half_scales, scales[s]);
-        lines[s] += scale_line_bytes;
-      }
+  for (std::size_t i = 0; i < source.inputs; ++i) {
+    float_vector weights[kStrips][2];
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < kStrips; ++s) {
+      hwy::Prefetch(lines[s] + prefetch_lines * kLine);
+      Strip::load(d, lines[s], (strip + s) % strips_per_panel, weights[s][0], weights[s][1]);
+      lines[s] += kLine;
     }
-    const std::size_t end = std::min(begin + source.group, source.inputs);
-    for (std::size_t i = begin; i < end; ++i) {
-      float_vector weights[kStrips][2];
+#pragma GCC unroll 12
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto in = hn::Set(d, rows[r / 3][r % 3 * stride + i]);
 #pragma GCC unroll 4
       for (std::size_t s = 0; s < kStrips; ++s) {
-        hwy::Prefetch(lines[s] + prefetch_lines * kLine);
-        Strip::load(d, lines[s], (strip + s) % strips_per_panel, scales[is_quantised(Strip::element) ? s : 0],
-                    weights[s][0], weights[s][1]);
-        lines[s] += kLine;
-      }
-#pragma GCC unroll 12
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const auto in = hn::Set(d, rows[r / 3][r % 3 * stride + i]);
-#pragma GCC unroll 4
-        for (std::size_t s = 0; s < kStrips; ++s) {
-          acc[r][s][0] = hn::MulAdd(in, weights[s][0], acc[r][s][0]);
-          acc[r][s][1] = hn::MulAdd(in, weights[s][1], acc[r][s][1]);
-        }
+        acc[r][s][0] = hn::MulAdd(in, weights[s][0], acc[r][s][0]);
+        acc[r][s][1] = hn::MulAdd(in, weights[s][1], acc[r][s][1]);
       }
     }
   }
@@ -247,8 +143,14 @@ template <class Strip, std::size_t kRows>
 HWY_NOINLINE void tile_row(const tile_source& source, std::size_t strips, float* sums, std::size_t panel_sums) {
   constexpr std::size_t kStrips = strips_for(kRows);
   std::size_t strip = 0;
-  for (; strip + kStrips <= strips; strip += kStrips) tile<Strip, kRows, kStrips>(source, strip, sums, panel_sums);
-  for (; strip < strips; ++strip) tile<Strip, kRows, 1>(source, strip, sums, panel_sums);
+  if constexpr (is_quantised(Strip::element)) {
+    for (; strip + kStrips <= strips; strip += kStrips)
+      coded_tile<Strip, kRows, kStrips>(source, strip, sums, panel_sums);
+    for (; strip < strips; ++strip) coded_tile<Strip, kRows, 1>(source, strip, sums, panel_sums);
+  } else {
+    for (; strip + kStrips <= strips; strip += kStrips) tile<Strip, kRows, kStrips>(source, strip, sums, panel_sums);
+    for (; strip < strips; ++strip) tile<Strip, kRows, 1>(source, strip, sums, panel_sums);
+  }
 }
 
 using tile_row_function = void (*)(const tile_source&, std::size_t, float*, std::size_t);
@@ -265,19 +167,25 @@ void sum_task(const task& work) {
   const std::size_t inputs = matrix.inputs(), panel_sums = work.rows * panel_outputs;
   const std::size_t groups = (work.rows + tile_rows_max - 1) / tile_rows_max;
   // A single group reads its panels once and needs no blocks.
-  const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : 16384 / line_bytes(Strip::element);
+  constexpr bool kQuantised = is_quantised(Strip::element);
+  constexpr std::size_t kBlock = kQuantised ? 512 : 16384 / line_bytes(Strip::element);
+  const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : kBlock;
+  const std::size_t group = kQuantised ? matrix.format().group : block;
+  constexpr std::size_t element_bytes = kQuantised ? sizeof(std::int16_t) : sizeof(float);
   for (std::size_t input = 0; input == 0 || input < inputs; input += block) {
     const std::size_t panels_at_once = groups == 1 ? work.panels : 1;
     for (std::size_t panel = 0; panel < work.panels; panel += panels_at_once) {
       for (std::size_t g = 0; g < groups; ++g) {  // sizes differ by one row at most: with full groups and a tail of one
         const std::size_t row = work.rows * g / groups;  // row, the tail would wait for loads
         const std::size_t rows = work.rows * (g + 1) / groups - row;
-        const tile_source source{work.what->in + (work.first_row + row) * work.what->in_stride + input,
-                                 work.what->in_stride,
+        const std::byte* in = work.in + (work.first_row + row) * work.in_stride;
+        const tile_source source{in + input * element_bytes,
+                                 work.in_stride,
+                                 in + work.groups_at + input / group * sizeof(coded_group),
                                  matrix.panel(work.first_panel + panel) + matrix.offset_of(input),
                                  matrix.panel_bytes(),
                                  std::min(block, inputs - input),
-                                 is_quantised(Strip::element) ? matrix.format().group : block,
+                                 group,
                                  input == 0,
                                  matrix.half_scales()};
         by_rows[rows - 1](source, panels_at_once * strips_per_panel,
@@ -358,6 +266,40 @@ matmul::matmul(thread_pool& pool) : pool_(pool), sums_(pool.threads() * sums_per
 
 std::size_t matmul::planned_bytes(std::uint32_t threads) { return threads * sums_per_thread * sizeof(float); }
 
+void matmul::reserve_coded(std::size_t bytes) {
+  if (bytes > coded_.size()) coded_ = aligned_buffer<std::byte>(bytes);
+}
+
+std::size_t matmul::coded_bytes(std::size_t rows, std::size_t inputs) {
+  return rows * coded_layout(inputs, smallest_group).stride;
+}
+
+/// Codes the inputs of the GEMMs with quantised matrices; from[i]: where those of GEMM i begin.
+void matmul::code_inputs(std::size_t rows, std::span<const gemm> gemms, std::span<std::size_t> from) {
+  std::array<std::size_t, gemms_max> quantised{};
+  std::size_t count = 0, bytes = 0;
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    const packed_matrix& matrix = *gemms[i].matrix;
+    if (!matrix.format().quantised()) continue;
+    quantised[count++] = i;
+    from[i] = bytes;
+    bytes += rows * coded_layout(matrix.inputs(), matrix.format().group).stride;
+  }
+  if (count == 0) return;
+  reserve_coded(bytes);
+  constexpr std::size_t piece_rows = 8;
+  const std::size_t pieces = (rows + piece_rows - 1) / piece_rows;
+  pool_.run(count * pieces, [&](std::size_t task, std::uint32_t) {
+    const gemm& what = gemms[quantised[task / pieces]];
+    const packed_matrix& matrix = *what.matrix;
+    const std::size_t stride = coded_layout(matrix.inputs(), matrix.format().group).stride;
+    std::byte* const out = coded_.data() + from[quantised[task / pieces]];
+    const std::size_t first = task % pieces * piece_rows;
+    for (std::size_t row = first; row < std::min(first + piece_rows, rows); ++row)
+      code_row(what.in + row * what.in_stride, matrix.inputs(), matrix.format(), out + row * stride);
+  });
+}
+
 void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
   if (rows == 0) return;
   check(gemms.size() <= gemms_max);
@@ -368,6 +310,8 @@ void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
     tasks += (gemms[p].matrix->panels() + task_panels_max - 1) / task_panels_max * row_blocks;
     ends[p] = tasks;
   }
+  std::array<std::size_t, gemms_max> coded{};
+  code_inputs(rows, gemms, coded);
   const auto dispatched = HWY_DYNAMIC_DISPATCH(run_task);
   pool_.run(tasks, [&](std::size_t number, std::uint32_t thread) {
     // Task numbers count down; the widest GEMMs are first in the list and should start first.
@@ -377,9 +321,21 @@ void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
     const std::size_t within = index - (p == 0 ? 0 : ends[p - 1]);
     const std::size_t row_block = within % row_blocks, first_row = rows * row_block / row_blocks;
     const std::size_t first_panel = within / row_blocks * task_panels_max;
-    dispatched({&gemms[p], first_row, rows * (row_block + 1) / row_blocks - first_row, first_panel,
-                std::min(task_panels_max, gemms[p].matrix->panels() - first_panel),
-                sums_.data() + thread * sums_per_thread});
+    const packed_matrix& matrix = *gemms[p].matrix;
+    task work{&gemms[p],
+              reinterpret_cast<const std::byte*>(gemms[p].in),
+              gemms[p].in_stride * sizeof(float),
+              0,
+              first_row,
+              rows * (row_block + 1) / row_blocks - first_row,
+              first_panel,
+              std::min(task_panels_max, matrix.panels() - first_panel),
+              sums_.data() + thread * sums_per_thread};
+    if (matrix.format().quantised()) {
+      const coded_layout layout(matrix.inputs(), matrix.format().group);
+      work.in = coded_.data() + coded[p], work.in_stride = layout.stride, work.groups_at = layout.groups;
+    }
+    dispatched(work);
   });
 }
 

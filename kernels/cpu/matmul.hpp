@@ -33,20 +33,31 @@ struct gemm {
 
 /// GEMMs over one set of rows, computed together in one phase of the pool.
 ///
-/// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator. Rows, panels, threads and
-/// blocks only determine when that happens, so a row's result is bitwise independent of batch composition.
+/// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator; with quantised weights
+/// over the exact sums of their groups, whose activations are rounded to 16-bit integers (coded_rows.hpp). Rows,
+/// panels, threads and blocks only determine when that happens, so a row's result is bitwise independent of batch
+/// composition.
 class matmul {
  public:
   explicit matmul(thread_pool& pool);
   /// At most 8 GEMMs, whose outputs overlap neither each other nor any input.
   void operator()(std::size_t rows, std::span<const gemm> gemms);
-  [[nodiscard]] std::size_t scratch_bytes() const { return sums_.bytes(); }
+  /// Makes room for coded rows, of which GEMMs with quantised weights otherwise allocate more as they need it.
+  void reserve_coded(std::size_t bytes);
+  /// The largest room that rows with this number of inputs take.
+  [[nodiscard]] static std::size_t coded_bytes(std::size_t rows, std::size_t inputs);
+  [[nodiscard]] std::size_t scratch_bytes() const {
+    return allocated_bytes(sums_.bytes()) + (coded_.size() == 0 ? 0 : allocated_bytes(coded_.bytes()));
+  }
   /// scratch_bytes() for a pool with this number of threads.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t threads);
 
  private:
+  void code_inputs(std::size_t rows, std::span<const gemm> gemms, std::span<std::size_t> from);
+
   thread_pool& pool_;
-  aligned_buffer<float> sums_;  ///< per thread: the sums of one task, carried from one block of inputs to the next
+  aligned_buffer<std::byte> coded_;  ///< the inputs of GEMMs with quantised weights
+  aligned_buffer<float> sums_;       ///< per thread: the sums of one task, carried from one block of inputs to the next
 };
 
 }  // namespace skein::kernels::cpu

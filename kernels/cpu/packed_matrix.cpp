@@ -43,6 +43,18 @@ void write_lines(const std::byte* from, std::size_t count, std::byte* lines) {
   }
 }
 
+constexpr std::size_t group_max = 128;
+
+/// Writes a line of a quantised panel, beginning at one input of a group; int8 codes become unsigned.
+void write_codes(const std::uint8_t (&codes)[panel_outputs][group_max], std::size_t input, bool bytes,
+                 std::byte* line) {
+  for (std::size_t at = 0; at < coded_line_bytes; ++at) {
+    const std::size_t output = at / 16 * 4 + at % 8 / 2 + (at % 16 < 8 ? 0 : half_panel), i = input + at % 2;
+    const std::uint8_t* of = codes[output];
+    line[at] = static_cast<std::byte>(bytes ? of[i] ^ 0x80 : of[i] | of[i + 2] << 4);
+  }
+}
+
 /// Copies the codes of one group of a row of a quantised view, one a byte, and returns its scale.
 std::uint16_t stored_group(const tensor_view& view, std::size_t row, std::size_t first_input, std::size_t inputs,
                            std::uint8_t* codes) {
@@ -116,7 +128,6 @@ void packed_matrix::pack_panel(const tensor_view& view, bool transposed, std::si
 }
 
 void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std::size_t panel) {
-  constexpr std::size_t group_max = 128;
   const row_reader rows(view, transposed);
   const std::size_t first = panel * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
   const bool bytes = format_.element == weight_element::int8;
@@ -128,7 +139,7 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
     std::memset(codes, 0, sizeof codes);
     for (std::size_t j = 0; j < count; ++j) {
       if (half_scales_) {
-        scales[j] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
+        scales[place_in_pairs(j)] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
         continue;
       }
       if (view.quantised()) {
@@ -142,10 +153,8 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
     std::byte* lines = memory_.data() + panel * panel_bytes() + offset_of(input);
     std::memcpy(lines, scales, sizeof scales);
     lines += scale_line_bytes;
-    for (std::size_t i = 0; i < inputs; ++i, lines += line_bytes(format_.element)) {
-      for (std::size_t j = 0; j < (bytes ? panel_outputs : half_panel); ++j)
-        lines[j] = static_cast<std::byte>(bytes ? codes[j][i] : codes[j][i] | codes[j + half_panel][i] << 4);
-    }
+    for (std::size_t i = 0; i < inputs; i += bytes ? 2 : 4, lines += coded_line_bytes)
+      write_codes(codes, i, bytes, lines);
   }
 }
 

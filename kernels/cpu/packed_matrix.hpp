@@ -16,16 +16,20 @@
 ///   bf16   64 bytes  16 dwords; dword j has output j in its low and output j + 16 in its high half, since a shift and
 ///                    a mask widen that to two vectors in output order
 ///   f16    64 bytes  32 halves in output order
-///   int8   32 bytes  32 codes in output order
-///   int4   16 bytes  byte j has output j in its low and output j + 16 in its high half
-///   nf4    16 bytes  as int4
-/// In quantised formats, each group of inputs begins with a line of 32 scales: bf16, as 16 dwords like a line of bf16,
-/// or, with the codes and scales of a GGUF file, fp16 like a line of f16.
+/// Quantised formats have lines of 64 bytes for several inputs, four times 16 bytes b with the outputs 4b to 4b + 3 and
+/// then those plus 16, each output with two inputs side by side, as the multiplication of pairs takes them:
+///   int8   two inputs   a code a byte, plus 128
+///   int4   four inputs  the first two in the low, the other two in the high halves of bytes; plus 8
+///   nf4    four inputs  as int4
+/// Each group of inputs begins with a line of 32 scales, as 16 dwords like a line of bf16: bf16, or fp16 if codes and
+/// scales are those of a GGUF file.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t panel_outputs = 32;
 inline constexpr std::size_t scale_line_bytes = 2 * panel_outputs;
+inline constexpr std::size_t coded_line_bytes = 2 * panel_outputs;
 
+/// The bytes of one input of a panel.
 [[nodiscard]] constexpr std::size_t line_bytes(weight_element element) {
   switch (element) {
     case weight_element::f32: return 4 * panel_outputs;
@@ -51,13 +55,14 @@ class packed_matrix {
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t panels() const { return (outputs_ + panel_outputs - 1) / panel_outputs; }
-  /// Where the lines of an input begin, which is the first of its group; in a quantised format with the scales.
+  /// Where the lines of an input begin; in a quantised format those of the first of a group, with the scales.
   [[nodiscard]] std::size_t offset_of(std::size_t input) const {
     return input * line_bytes(format_.element) + (format_.quantised() ? input / format_.group * scale_line_bytes : 0);
   }
   [[nodiscard]] std::size_t panel_bytes() const {
-    const std::size_t groups = format_.quantised() ? (inputs_ + format_.group - 1) / format_.group : 0;
-    return (inputs_ * line_bytes(format_.element) + groups * scale_line_bytes + 63) / 64 * 64;
+    if (!format_.quantised()) return inputs_ * line_bytes(format_.element);
+    const std::size_t groups = (inputs_ + format_.group - 1) / format_.group;
+    return (inputs_ + 3) / 4 * 4 * line_bytes(format_.element) + groups * scale_line_bytes;
   }
   [[nodiscard]] const std::byte* panel(std::size_t p) const { return memory_.data() + p * panel_bytes(); }
   [[nodiscard]] std::size_t bytes() const { return panels() * panel_bytes(); }

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -74,30 +75,52 @@ void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inpu
   }
 }
 
-/// What a quantised matrix computes with instead of these weights.
-void dequantise_rows(kernels::weight_format format, std::size_t inputs, std::vector<float>& weights) {
+/// What a quantised matrix computes with instead of these weights; returns the scale of each.
+std::vector<float> dequantise_rows(kernels::weight_format format, std::size_t inputs, std::vector<float>& weights) {
+  std::vector<float> scales(weights.size());
   for (std::size_t row = 0; row < weights.size(); row += inputs) {
     for (std::size_t i = 0; i < inputs; i += format.group) {
       const auto group = std::span(weights).subspan(row + i, std::min<std::size_t>(format.group, inputs - i));
       std::vector<std::uint8_t> codes(group.size());
       const float scale = bf16_to_f32(kernels::quantise_group(format.element, group, codes));
-      for (std::size_t k = 0; k < group.size(); ++k) group[k] = kernels::dequantise(format.element, codes[k], scale);
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        group[k] = kernels::dequantise(format.element, codes[k], scale);
+        scales[row + i + k] = scale;
+      }
+    }
+  }
+  return scales;
+}
+
+/// Activations are rounded to a step of 2^-15 (nf4: 2^-13) of the largest of their group, and the numbers of nf4 to
+/// 8e-5.
+void check_quantised_sums(kernels::weight_format format, const random_matrix& weights, const std::vector<float>& scales,
+                          const std::vector<float>& in, const std::vector<float>& out, std::size_t inputs) {
+  const bool nf4 = format.element == kernels::weight_element::nf4;
+  const std::size_t outputs = weights.exact.size() / inputs, rows = in.size() / inputs;
+  for (std::size_t t = 0; t < rows; ++t) {
+    std::vector<double> step(inputs);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::size_t first = i / format.group * format.group;
+      for (std::size_t k = first; k < std::min(first + format.group, inputs); ++k)
+        step[i] = std::max(step[i], std::abs(in[t * inputs + k]) / (nf4 ? 8191.0 : 32767.0));
+    }
+    for (std::size_t o = 0; o < outputs; ++o) {
+      double sum = 0, size = 1e-30, off = 0;
+      for (std::size_t i = 0; i < inputs; ++i) {
+        const double weight = weights.exact[o * inputs + i], activation = in[t * inputs + i];
+        sum += weight * activation, size += std::abs(weight * activation);
+        off += std::abs(weight) * step[i] / 2 + (nf4 ? 8.3e-5 * scales[o * inputs + i] * std::abs(activation) : 0);
+      }
+      BOOST_REQUIRE_SMALL(out[t * outputs + o] - sum, size * 4e-6 + off);
     }
   }
 }
 
-void check_sums(const std::vector<float>& weights, const std::vector<float>& in, const std::vector<float>& out,
-                std::size_t rows, std::size_t outputs, std::size_t inputs) {
-  for (std::size_t t = 0; t < rows; ++t) {
-    for (std::size_t o = 0; o < outputs; ++o) {
-      double sum = 0, size = 1e-30;
-      for (std::size_t i = 0; i < inputs; ++i) {
-        const double term = static_cast<double>(weights[o * inputs + i]) * in[t * inputs + i];
-        sum += term, size += std::abs(term);
-      }
-      BOOST_REQUIRE_SMALL(out[t * outputs + o] - sum, size * 4e-6);
-    }
-  }
+/// Random weights in a format by its name.
+packed_matrix random_packed(const char* format, std::size_t outputs, std::size_t inputs, thread_pool& pool) {
+  const random_matrix weights(outputs, inputs, dtype::f32, 5);
+  return packed_matrix(weights.view, false, *kernels::parse_weight_format(format), pool);
 }
 
 }  // namespace
@@ -132,10 +155,10 @@ BOOST_AUTO_TEST_CASE(quantised_gemms_equal_loops_over_dequantised_weights) {
           random_matrix weights(s.outputs, s.inputs, dtype::f32, s.outputs + s.inputs);
           const packed_matrix packed(weights.view, false, format, pool);
           BOOST_TEST(packed.bytes() == packed_matrix::planned_bytes(weights.view, false, format));
-          dequantise_rows(format, s.inputs, weights.exact);
+          const std::vector<float> scales = dequantise_rows(format, s.inputs, weights.exact);
           const std::vector<float> in = random_values(s.rows * s.inputs, s.rows);
           const auto out = multiply(pool, packed, in, s.rows);
-          check_sums(weights.exact, in, out, s.rows, s.outputs, s.inputs);
+          check_quantised_sums(format, weights, scales, in, out, s.inputs);
           const std::vector<float> first(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(s.inputs));
           const auto alone = multiply(pool, packed, first, 1);
           BOOST_TEST(std::memcmp(alone.data(), out.data(), alone.size() * sizeof(float)) == 0);
@@ -209,10 +232,9 @@ BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
   constexpr std::size_t outputs = 75, inputs = 301, rows = 25;
   test::for_every_target([&] {
-    for (const dtype type : formats) {
+    for (const char* format : {"fp32", "bf16", "fp16", "int8", "int4-32", "nf4-128"}) {
       thread_pool one_thread(1);
-      const random_matrix weights(outputs, inputs, type, 5);
-      const packed_matrix packed(weights.view, false, *kernels::format_of(type), one_thread);
+      const packed_matrix packed = random_packed(format, outputs, inputs, one_thread);
       const std::vector<float> in = random_values(rows * inputs, 6);
       std::vector<float> alone;
       for (std::size_t t = 0; t < rows; ++t) {
@@ -235,15 +257,38 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
   constexpr std::size_t outputs = 200, inputs = 700, rows = 500;
   thread_pool pool(2);
-  const random_matrix weights(outputs, inputs, dtype::bf16, 7);
-  const packed_matrix packed(weights.view, false, {kernels::weight_element::bf16, 0}, pool);
-  const std::vector<float> in = random_values(rows * inputs, 8);
-  const auto together = multiply(pool, packed, in, rows);
-  for (std::size_t t = 0; t < rows; ++t) {
-    const std::vector<float> row(in.begin() + t * inputs, in.begin() + (t + 1) * inputs);
-    const auto alone = multiply(pool, packed, row, 1);
-    BOOST_REQUIRE(std::memcmp(alone.data(), together.data() + t * outputs, outputs * sizeof(float)) == 0);
+  for (const char* format : {"bf16", "int8", "int4", "nf4-128"}) {
+    const packed_matrix packed = random_packed(format, outputs, inputs, pool);
+    const std::vector<float> in = random_values(rows * inputs, 8);
+    const auto together = multiply(pool, packed, in, rows);
+    for (std::size_t t = 0; t < rows; ++t) {
+      const std::vector<float> row(in.begin() + t * inputs, in.begin() + (t + 1) * inputs);
+      const auto alone = multiply(pool, packed, row, 1);
+      BOOST_REQUIRE(std::memcmp(alone.data(), together.data() + t * outputs, outputs * sizeof(float)) == 0);
+    }
   }
+}
+
+// Integers cannot express NaN and infinity: the scale of the group has to carry them on.
+BOOST_AUTO_TEST_CASE(quantised_gemms_carry_nan_and_infinity) {
+  constexpr std::size_t outputs = 40, inputs = 200;
+  test::for_every_target([&] {
+    thread_pool pool(1);
+    for (const char* format : {"int8", "int4", "nf4"}) {
+      const packed_matrix packed = random_packed(format, outputs, inputs, pool);
+      for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        for (const std::size_t at : {std::size_t{0}, std::size_t{77}, inputs - 1}) {
+          std::vector<float> in = random_values(2 * inputs, 3);
+          in[at] = bad;
+          const auto out = multiply(pool, packed, in, 2);
+          for (std::size_t o = 0; o < outputs; ++o) {
+            BOOST_REQUIRE(!std::isfinite(out[o]));
+            BOOST_REQUIRE(std::isfinite(out[outputs + o]));
+          }
+        }
+      }
+    }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(several_gemms_finish_in_their_own_ways) {

@@ -19,16 +19,22 @@ std::size_t shared_activation_bytes(const model_dims& dims, std::size_t max_rows
   return counted.bytes() + allocated_bytes(matmul::planned_bytes(threads));
 }
 
+/// Of the inputs of quantised GEMMs: up to four of the model's width together, or one of the hidden width.
+std::size_t coded_room(const model_dims& dims, std::size_t max_rows) {
+  return std::max(4 * matmul::coded_bytes(max_rows, dims.embd), matmul::coded_bytes(max_rows, dims.ffn));
+}
+
 }  // namespace
 
-memory_plan cpu_stages::plan(const model_dims& dims, const stage_limits& limits, std::size_t weight_bytes,
-                             std::size_t of_version) {
+memory_plan cpu_stages::plan(const model_dims& dims, const weight_plan& formats, const stage_limits& limits,
+                             std::size_t weight_bytes, std::size_t of_version) {
   memory_plan to;
   to.slots = limits.slots;
   to.slot_bytes = allocated_bytes(slot_layout(dims).floats() * sizeof(float));
   to.weight_bytes = weight_bytes;
   to.activation_bytes =
       shared_activation_bytes(dims, limits.max_rows, thread_pool::planned_threads(limits.threads)) + of_version;
+  if (formats.quantised()) to.activation_bytes += allocated_bytes(coded_room(dims, limits.max_rows));
   return to;
 }
 
@@ -44,6 +50,8 @@ cpu_stages::cpu_stages(const model_dims& dims, const stage_limits& limits)
       slots_(limits.slots),
       max_logit_rows_(limits.max_logit_rows),
       before_(room_.make(pool_.threads(), dims.embd)) {}
+
+void cpu_stages::make_coded_rows() { matmul_.reserve_coded(coded_room(dims_, max_rows_)); }
 
 void cpu_stages::make_states() {
   for (slot_id slot = 0; slot < slots_; ++slot) {
@@ -109,7 +117,7 @@ memory_plan cpu_stages::memory() const {
   taken.slots = static_cast<std::uint32_t>(states_.size());
   taken.slot_bytes = states_.empty() ? 0 : allocated_bytes(states_.front().bytes());
   taken.weight_bytes = weight_bytes_;
-  taken.activation_bytes = allocated_bytes(matmul_.scratch_bytes()) + room_.bytes();
+  taken.activation_bytes = matmul_.scratch_bytes() + room_.bytes();
   return taken;
 }
 

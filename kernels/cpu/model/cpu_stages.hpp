@@ -31,8 +31,8 @@ class cpu_stages : public stages {
   [[nodiscard]] memory_plan memory() const override;
 
   /// The memory that these parts will take, without weights; `of_version`: the activations of the version.
-  [[nodiscard]] static memory_plan plan(const model_dims& dims, const stage_limits& limits, std::size_t weight_bytes,
-                                        std::size_t of_version);
+  [[nodiscard]] static memory_plan plan(const model_dims& dims, const weight_plan& formats, const stage_limits& limits,
+                                        std::size_t weight_bytes, std::size_t of_version);
 
  protected:
   using vector = aligned_buffer<float>;
@@ -44,9 +44,11 @@ class cpu_stages : public stages {
   template <template <typename> typename Layer>
   void load(const weights_of<checkpoint_views, Layer>& from, const weight_plan& plan, const load_progress& progress,
             std::vector<Layer<packed_types>>& layers) {
+    if (plan.quantised()) make_coded_rows();
     packer with(progress, pool_);
     weight_bytes_ = pack_weights(from, plan, with, outer_, layers);
   }
+  void make_coded_rows();
   void make_states();
 
   /// The initial state of a layer without the two x_prev, in canonical order; the argument is filled with zeros.

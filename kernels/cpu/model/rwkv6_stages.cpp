@@ -124,7 +124,7 @@ memory_plan plan(const rwkv6_weights& weights, const weight_plan& formats, const
   row_room counted(limits.max_rows, true);
   const gated_rows gated(weights.dims, counted);
   const rwkv6_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats), counted.bytes());
+  return cpu_stages::plan(weights.dims, formats, limits, planned_weight_bytes(weights, formats), counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu

@@ -121,7 +121,7 @@ std::unique_ptr<stages> make(const rwkv7_weights& weights, const weight_plan& pl
 memory_plan plan(const rwkv7_weights& weights, const weight_plan& formats, const stage_limits& limits) {
   row_room counted(limits.max_rows, true);
   const rwkv7_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats), counted.bytes());
+  return cpu_stages::plan(weights.dims, formats, limits, planned_weight_bytes(weights, formats), counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu
