@@ -213,6 +213,19 @@ BOOST_AUTO_TEST_CASE(the_world_vocabulary_is_found_in_the_data_folder, *needs_or
   BOOST_TEST(ended.out == "33155,40213\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_bench_counts_quantised_weights_as_they_are_in_memory, *needs_oracle) {
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "figures.json";
+  succeed({"bench", "engine", "--model", tiny(), "--device", "cpu", "--dtype", "nf4", "--batches", "1", "--seconds",
+           "0", "--json", file});
+  const std::string json = test::content_of(file), key = "\"weight_bytes\":";
+  const std::size_t of_engine = json.find(key), of_case = json.find(key, of_engine + 1);
+  BOOST_REQUIRE(of_case != std::string::npos);
+  const auto bytes = [&](std::size_t at) { return std::stoul(json.substr(at + key.size())); };
+  BOOST_TEST(bytes(of_case) > bytes(of_engine));  // one row of the embedding table
+  BOOST_TEST(bytes(of_case) < bytes(of_engine) + 1000);
+}
+
 // What it says of speed is the machine's business; that every case is there, and how it is told, is ours.
 BOOST_AUTO_TEST_CASE(the_bench_tells_every_case, *needs_oracle) {
   const test::temporary_folder folder;

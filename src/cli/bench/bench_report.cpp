@@ -1,6 +1,7 @@
 #include "cli/bench/bench_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "base/version.hpp"
@@ -10,6 +11,11 @@ namespace skein::cli {
 namespace {
 
 double bytes_of(const std::string& type) { return type == to_string(dtype::f32) ? 4 : 2; }
+
+bool is_quantised(const std::string& type) {
+  return std::ranges::none_of(std::array{dtype::f32, dtype::f16, dtype::bf16},
+                              [&](dtype each) { return type == to_string(each); });
+}
 
 template <typename Case, typename Figure>
 double median(const Case& of, const Figure& figure) {
@@ -34,15 +40,18 @@ std::string percent(double share_or_unknown) {
 
 }  // namespace
 
-tick_cost::tick_cost(const model::model_info& info, const std::string& weight_type, const std::string& state_type)
+tick_cost::tick_cost(const model::model_info& info, const std::string& weight_type, std::size_t weights_in_memory,
+                     const std::string& state_type)
     : table_(static_cast<double>(info.vocab) * info.embd), element_bytes_(bytes_of(weight_type)), embd_(info.embd) {
   layers_ = static_cast<double>(info.parameters) - 2 * table_;
+  bytes_of_matrices_ =
+      is_quantised(weight_type) ? static_cast<double>(weights_in_memory) : (layers_ + table_) * element_bytes_;
   bytes_of_state_ = static_cast<double>(
       model::state_format(info.state, state_type == to_string(dtype::f16) ? dtype::f16 : dtype::f32).bytes());
 }
 
 double tick_cost::weight_bytes(const bench_case& of) const {
-  return (layers_ + table_ + embd_ * of.sequences * of.tokens) * element_bytes_;
+  return bytes_of_matrices_ + embd_ * of.sequences * of.tokens * element_bytes_;
 }
 
 double tick_cost::state_bytes(const bench_case& of) const { return 2 * bytes_of_state_ * of.sequences; }

@@ -30,7 +30,9 @@ struct bench_case {
 /// per sequence, only the tokens' rows of the embedding table are read. Activations, norms and vectors are left out.
 class tick_cost {
  public:
-  tick_cost(const model::model_info& info, const std::string& weight_type, const std::string& state_type);
+  /// `weights_in_memory`: bytes of the weights as the engine has them, without the embedding table.
+  tick_cost(const model::model_info& info, const std::string& weight_type, std::size_t weights_in_memory,
+            const std::string& state_type);
 
   [[nodiscard]] double weight_bytes(const bench_case& of) const;
   [[nodiscard]] double state_bytes(const bench_case& of) const;
@@ -41,6 +43,7 @@ class tick_cost {
 
  private:
   double layers_, table_, element_bytes_, embd_, bytes_of_state_;  // layers_ and table_ in elements
+  double bytes_of_matrices_;
 };
 
 struct bench_report {
