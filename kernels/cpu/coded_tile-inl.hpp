@@ -140,8 +140,10 @@ HWY_INLINE dword_vector add_pairs(dwords d, word_vector a, word_vector b, dword_
 #if HWY_ARCH_X86
   auto not_used = hn::Zero(d);
   auto now = hn::ReorderWidenMulAccumulate(d, a, b, sum, not_used);
-  // Without this order the compiler computes all products of a tile first and spills most registers.
+#if !HWY_COMPILER_CLANG
+  // Without this order GCC computes all products of a tile first and spills most registers.
   asm volatile("" : "+v"(now.raw));
+#endif
   return now;
 #else  // elsewhere that function may add other pairs
   const auto even = [&](word_vector v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v))); };
