@@ -26,7 +26,7 @@ cli::bench_case made_up(const char* kind, std::uint32_t sequences, std::uint32_t
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(costs_of_a_released_model) {
-  const cli::tick_cost fp32(large(), "fp16", "fp32"), fp16(large(), "fp16", "fp16");
+  const cli::tick_cost fp32(large(), "fp16", 0, "fp32"), fp16(large(), "fp16", 0, "fp16");
   const auto one = made_up("decode", 1, 1, {}), many = made_up("decode", 320, 1, {});
   const auto prompt = made_up("prefill", 1, 1024, {});
   BOOST_TEST(fp32.weight_bytes(one) == 13.861e9, boost::test_tools::tolerance(1e-3));
@@ -44,12 +44,17 @@ BOOST_AUTO_TEST_CASE(states_of_version_4_are_vectors) {
   info.version = model::rwkv_version::v4;
   info.layers = 40, info.embd = info.att = 5120, info.vocab = 65536;
   info.state = {.layers = info.layers, .embd = info.embd, .channels = info.att};
-  const cli::tick_cost cost(info, "bf16", "fp32");
+  const cli::tick_cost cost(info, "bf16", 0, "fp32");
   BOOST_TEST(cost.state_bytes(made_up("decode", 3, 1, {})) == 3 * 2 * 40 * 5 * 5120 * 4.0);
 }
 
+BOOST_AUTO_TEST_CASE(quantised_weights_cost_what_they_take_in_memory) {
+  const cli::tick_cost cost(large(), "nf4", 1'000'000, "fp32");
+  BOOST_TEST(cost.weight_bytes(made_up("decode", 3, 1, {})) == 1'000'000 + 2.0 * 3 * large().embd);
+}
+
 BOOST_AUTO_TEST_CASE(shares_are_of_the_limits_beside_each_sample) {
-  const cli::tick_cost cost(large(), "fp16", "fp32");
+  const cli::tick_cost cost(large(), "fp16", 0, "fp32");
   auto decode = made_up("decode", 1, 1, {0.004, 0.008, 0.005});
   const auto rates = cli::rates_of(decode, cost);
   BOOST_TEST(rates.tick_s == 0.005);
@@ -65,7 +70,7 @@ BOOST_AUTO_TEST_CASE(shares_are_of_the_limits_beside_each_sample) {
 }
 
 BOOST_AUTO_TEST_CASE(the_least_time_hides_products_or_weights_and_adds_states) {
-  const cli::tick_cost cost(large(), "fp16", "fp16");
+  const cli::tick_cost cost(large(), "fp16", 0, "fp16");
   const auto many = made_up("decode", 960, 1, {0.03});
   const double expected = cost.flop(many) / 800e12 + cost.state_bytes(many) / 4e12;
   BOOST_TEST(cost.least_s(many, {4e12, 800e12}) == expected, boost::test_tools::tolerance(1e-9));
@@ -73,7 +78,8 @@ BOOST_AUTO_TEST_CASE(the_least_time_hides_products_or_weights_and_adds_states) {
 }
 
 BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
-  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
+  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"),
+                           {}};
   BOOST_TEST(cli::json_of(report).find("states\"") == std::string::npos);
   report.states = {
       8'000'000, 4, {{1e-3, 2e-3, 4e-3, 5e-3, 6e-3}, {2e-3, 2e-3, 2e-3, 1e-3, 1e-3}, {1e-3, 4e-3, 5e-3, 7e-3, 7e-3}}};
@@ -94,7 +100,8 @@ BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_not_told) {
-  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
+  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"),
+                           {}};
   report.cases.push_back(made_up("decode", 1, 1, {0.5}));
   report.cases[0].samples[0].limits = {};
   const auto json = cli::json_of(report);
