@@ -23,6 +23,11 @@ coded_group code_group(const float* in, std::size_t count, weight_element elemen
     largest = hn::Max(largest, hn::Abs(x));
     not_finite = hn::MulAdd(x, hn::Zero(d), not_finite);
   }
+  const float poison = hn::GetLane(hn::SumOfLanes(d, not_finite));  // 0, or NaN
+  if (poison != 0) {
+    for (std::size_t i = 0; i < count; i += hn::Lanes(d)) hn::StoreU(hn::Zero(narrow), narrow, out + i);
+    return {poison, 0};
+  }
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
   const auto integer_max = static_cast<float>(coded_max(element));
   const auto by = hn::Set(d, max > 1e-30f ? integer_max / max : 0.0f);
@@ -33,9 +38,8 @@ coded_group code_group(const float* in, std::size_t count, weight_element elemen
     sums = hn::Add(sums, integers);
   }
   const float unit = element == weight_element::nf4 ? integer_max * nf4_unit : integer_max;
-  return {max / unit + hn::GetLane(hn::SumOfLanes(d, not_finite)),
-          static_cast<std::int32_t>(-static_cast<std::int64_t>(coded_zero(element)) *
-                                    hn::GetLane(hn::SumOfLanes(di, sums)))};
+  return {max / unit, static_cast<std::int32_t>(-static_cast<std::int64_t>(coded_zero(element)) *
+                                                hn::GetLane(hn::SumOfLanes(di, sums)))};
 }
 
 void code_groups(const float* in, std::size_t inputs, weight_format format, std::byte* out) {
