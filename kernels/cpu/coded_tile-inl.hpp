@@ -137,7 +137,7 @@ struct nf4_strip {
 
 // sum[j] += a[2j] * b[2j] + a[2j + 1] * b[2j + 1]
 HWY_INLINE dword_vector add_pairs(dwords d, word_vector a, word_vector b, dword_vector sum) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
   auto not_used = hn::Zero(d);
   auto now = hn::ReorderWidenMulAccumulate(d, a, b, sum, not_used);
 #if !HWY_COMPILER_CLANG
