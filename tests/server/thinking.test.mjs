@@ -6,7 +6,7 @@ import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { noOracle, serve, serveTiny, within } from './support.mjs';
 
-const tag_tokens_max = 12;  // usage counts the end tag and line breaks after it
+const tag_tokens_max = 12;  // usage counts the end tag, and more once an answer was continued
 const limits = [1, 5, 40];
 const servers = [];
 const clients = [];  // of the tiny model, which thinks on and on, and of the demo model
