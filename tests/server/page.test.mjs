@@ -231,6 +231,41 @@ test('a conversation leaves as a file and comes back', options, async () => {
   });
 });
 
+test('a message that is sent while a conversation loads goes into that conversation', options, async () => {
+  await browser.with(server, async (p, page) => {
+    await set(p, greedy);
+    await p.say('My name is Nora.');
+    const nora = page.url();
+    await page.keyboard.press('Alt+KeyN');
+    await p.say('My name is Otto.');
+    await page.route(/tree=true/, async (route) => {
+      await new Promise((done) => setTimeout(done, 500));
+      await route.continue();
+    });
+    await page.locator('#list').getByText('My name is Nora.').click();
+    await page.waitForURL(nora);
+    await page.locator('#message').fill('What is my name?');
+    await page.keyboard.press('Enter');
+    await p.turn(1).locator('.said').waitFor();
+    await p.settled();
+    assert.equal(page.url(), nora);
+    assert.match(await p.lastAnswer(), /Nora/);
+    // Of two that are chosen, the later one is shown, even if the earlier one arrives last.
+    await page.unroute(/tree=true/);
+    await page.keyboard.press('Alt+KeyN');
+    await page.route(/tree=true/, async (route) => {
+      if (nora.includes(/sessions\/([^?]+)/.exec(route.request().url())[1])) await new Promise((done) => setTimeout(done, 500));
+      await route.continue();
+    });
+    const late = page.waitForResponse((r) => r.url().includes('transcript=true') && nora.includes(/sessions\/([^?]+)/.exec(r.url())[1]));
+    await page.locator('#list').getByText('My name is Nora.').click();
+    await page.locator('#list').getByText('My name is Otto.').click();
+    await late;
+    await p.turn(0).getByText('My name is Otto.').waitFor();
+    assert.equal(await p.turns.count(), 1);
+  });
+});
+
 test('a session of another client is shown, and goes on in a copy', options, async () => {
   await server.post('/v1/chat/completions', { session_id: 'of another client', messages: [{ role: 'user', content: 'My name is Paul.' }] });
   await browser.with(server, async (p, page) => {

@@ -16,6 +16,7 @@ const settings = loadSettings();
 const running = new Map(); // conversations of this page with running answers, by id
 let sessions = [];
 let current = new Conversation(server);
+let opening = null; // while the conversation of the address is loaded: { sends: whether to send the message then }
 let panel = null; // 'tree' or 'settings'
 
 const models = new ModelChoice($('model'), server, notice);
@@ -104,11 +105,20 @@ async function openFromAddress() {
   const known = running.get(id) ?? (id === current.id ? current : null);
   if (known) return show(known);
   const next = new Conversation(server, id);
-  await next.load();
+  const loading = (opening = { sends: false });
+  try {
+    await next.load();
+  } catch (trouble) {
+    if (opening === loading) opening = null;
+    throw trouble;
+  }
+  if (opening !== loading) return; // another conversation was chosen meanwhile
   await show(next);
+  if (loading.sends) send();
 }
 
 async function show(conversation) {
+  opening = null;
   current.removeEventListener('changed', showAll);
   current.removeEventListener('moved', showMoved);
   current.removeEventListener('settled', showSettled);
@@ -229,6 +239,10 @@ function fitMessage() {
 // ---------------------------------------------------------------- keys and buttons
 
 function send() {
+  if (opening) {
+    opening.sends = true; // the message belongs to the conversation that is being loaded
+    return;
+  }
   if (current.running) return current.stop();
   const text = $('message').value.trim();
   if (!text) return;
@@ -308,7 +322,7 @@ function build() {
   $('message').addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      if (!current.running) send();
+      if (opening || !current.running) send();
     } else if (event.key === 'ArrowUp' && !event.target.value) {
       event.preventDefault();
       pressLast('edit');
