@@ -14,12 +14,10 @@ namespace {
 
 thread_local bool is_forbidden = false;
 
-bool is_wanted() {
-  static const bool wanted = [] {
-    const char* const given = std::getenv("SKEIN_FUSED_LAUNCHES");
-    return given ? std::strcmp(given, "1") == 0 : runtime_is_emulated;
-  }();
-  return wanted;
+/// $SKEIN_FUSED_LAUNCHES: 0 never, 1 whenever possible.
+const char* wanted() {
+  static const char* const given = std::getenv("SKEIN_FUSED_LAUNCHES");
+  return given ? given : runtime_is_emulated ? "1" : "";
 }
 
 /// All blocks of a shift together read the rows of this number of channels, which takes some 1 us from the L2 cache of
@@ -83,7 +81,12 @@ result<bool> has_led_matmul(int device, element type) {
   const auto profile = profile_of(device);
   if (!profile) return profile.error();
   const bool has_type = type == element::bf16 ? profile->has_bf16() : type == element::f16;
-  return !is_forbidden && !!is_wanted() && has_type && profile->has_tensor_cores() && !profile->has_pdl;
+  return !is_forbidden && std::strcmp(wanted(), "0") != 0 && has_type && profile->has_tensor_cores() &&
+         !profile->has_pdl;
+}
+
+bool is_worth_leading(std::uint32_t width, std::uint32_t rows) {
+  return std::strcmp(wanted(), "1") == 0 || (width <= 2048 && rows <= 8);
 }
 
 bool can_lead(std::span<const gemm> gemms) {

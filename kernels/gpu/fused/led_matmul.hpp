@@ -22,10 +22,14 @@ inline constexpr std::uint32_t led_heads_max = 1024;
 /// The size of led_matmul's counters.
 inline constexpr std::uint32_t led_counters = 64;
 
-/// Whether the device runs led_matmul: an NVIDIA GPU with tensor cores for that type, but without PDL, if
-/// $SKEIN_FUSED_LAUNCHES is 1: it has run in the emulator only, where it is on unless that is 0. Not if
-/// forbid_led_matmul(true) was called, for tests.
+/// Whether the device runs led_matmul: an NVIDIA GPU with tensor cores for that type, but without PDL. Not if
+/// $SKEIN_FUSED_LAUNCHES is 0, or if forbid_led_matmul(true) was called, for tests.
 [[nodiscard]] result<bool> has_led_matmul(int device, element type);
+/// Whether it is faster than separate launches for a model of that width. Measured on an H100 without PDL (see
+/// bench/RESULTS.md): 6 % and 3 % faster at width 2,048 with 1 and 8 rows, 5 % slower with 32, and 2 to 5 % slower at
+/// width 4,096, where the products are long and the blocks that wait cost more than the ends of kernels. Always true in
+/// the emulator and if $SKEIN_FUSED_LAUNCHES is 1.
+[[nodiscard]] bool is_worth_leading(std::uint32_t width, std::uint32_t rows);
 /// For the calling thread.
 void forbid_led_matmul(bool forbidden);
 /// Whether a launch may have all of these: those that are quantised have one kind of code.

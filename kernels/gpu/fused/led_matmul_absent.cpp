@@ -5,6 +5,7 @@
 namespace skein::kernels::gpu {
 
 result<bool> has_led_matmul(int, element) { return false; }
+bool is_worth_leading(std::uint32_t, std::uint32_t) { return false; }
 void forbid_led_matmul(bool) {}
 bool can_lead(std::span<const gemm>) { return false; }
 

@@ -181,7 +181,8 @@ void base_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev,
 
 // Prefill and longer runs need other kernels.
 bool base_model::is_led(const device_batch& rows) const {
-  return has_led_matmul_ && has_leaders() && rows.room.rows == rows.room.runs && rows.room.rows <= led_rows_max;
+  return has_led_matmul_ && has_leaders() && rows.room.rows == rows.room.runs && rows.room.rows <= led_rows_max &&
+         is_worth_leading(dims_.embd, rows.room.rows);
 }
 
 void base_model::multiply_led(pass& tick, std::span<const gemm> gemms) {
