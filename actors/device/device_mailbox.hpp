@@ -118,7 +118,14 @@ struct shutdown {
   steady_time deadline{};
 };
 
-using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, forget, change_limits, shutdown>;
+// Moving and destroying a variant takes a table of functions for each operation. These are compiled once, in
+// device_mailbox.cpp, instead of in every file that sends or receives a message.
+struct message : std::variant<submit, settle, cancel, cancel_row, pause, resume, forget, change_limits, shutdown> {
+  using variant::variant;
+  message(message&&) noexcept;
+  message& operator=(message&&) noexcept;
+  ~message();
+};
 using mailbox = bounded_mailbox<message>;
 
 // ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----
@@ -163,7 +170,12 @@ struct row_finished {
   finish_cause cause = finish_cause::cancelled;
 };
 
-using event = std::variant<admitted, rejected, prompt_scored, token, row_finished>;
+struct event : std::variant<admitted, rejected, prompt_scored, token, row_finished> {
+  using variant::variant;
+  event(event&&) noexcept;
+  event& operator=(event&&) noexcept;
+  ~event();
+};
 
 /// Receives states; implemented by the persistence actor's mailbox, and by vectors in tests. Called on device threads;
 /// must not block.
@@ -196,3 +208,5 @@ class event_sink {
 };
 
 }  // namespace skein::device
+
+extern template class skein::bounded_mailbox<skein::device::message>;

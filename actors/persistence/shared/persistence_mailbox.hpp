@@ -311,13 +311,25 @@ struct shutdown {
 /// A job of the actor's own worker is done. Sent only by the worker.
 struct work_done {};
 
-using message_in =
-    std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept, slot_dropped,
-                 list_sessions, describe_session, fork_session, label_session, rollback_session, remove_session,
-                 export_session, import_session, tend_store, tiers_status, shutdown, work_done>;
+// Moving and destroying a variant takes a table of functions for each operation. These are compiled once, in
+// persistence_mailbox.cpp, instead of in every file that sends or receives a message.
+struct message_in
+    : std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept, slot_dropped,
+                   list_sessions, describe_session, fork_session, label_session, rollback_session, remove_session,
+                   export_session, import_session, tend_store, tiers_status, shutdown, work_done> {
+  using variant::variant;
+  message_in(message_in&&) noexcept;
+  message_in& operator=(message_in&&) noexcept;
+  ~message_in();
+};
 using mailbox = bounded_mailbox<message_in>;
 
-using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;
+struct reply : std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer> {
+  using variant::variant;
+  reply(reply&&) noexcept;
+  reply& operator=(reply&&) noexcept;
+  ~reply();
+};
 
 /// Receives the replies; implemented by the io threads, and by vectors in tests. Called on the persistence thread; must
 /// not block.
@@ -328,3 +340,5 @@ class reply_sink {
 };
 
 }  // namespace skein::persistence
+
+extern template class skein::bounded_mailbox<skein::persistence::message_in>;

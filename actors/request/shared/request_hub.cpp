@@ -37,7 +37,7 @@ device_client* request_hub::find(std::uint64_t serial) const {
 
 void request_hub::tell(std::shared_ptr<device::mailbox> to, device::message message) {
   auto queue = std::ranges::find(untold_, to, &untold::to);
-  if (queue == untold_.end()) queue = untold_.insert(queue, {std::move(to), {}});
+  if (queue == untold_.end()) queue = untold_.emplace(queue, std::move(to), std::deque<device::message>{});
   queue->messages.push_back(std::move(message));
   send_untold();
 }

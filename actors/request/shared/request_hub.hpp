@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -93,7 +94,7 @@ class request_hub {
   std::unordered_map<request_id, address> by_id_;
   std::unordered_map<std::uint64_t, device_client*> by_serial_;
   std::unordered_map<persistence::ticket, persistence_client*> by_ticket_;
-  std::vector<untold> untold_;  // by device
+  std::list<untold> untold_;  // by device
   std::deque<persistence::message_in> untold_sessions_;
   std::vector<device_client*> touched_;  // by the current delivery
 };
