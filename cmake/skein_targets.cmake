@@ -1,17 +1,47 @@
 # Libraries that are optimised in the sanitizer builds, too: without it their tests take many times as long.
 set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
 
+# Libraries with compiler options of their own, which cannot use the common precompiled headers.
+set(skein_own_options "kernel|emulator|sampling")
+
+# Half of the time to compile a file goes into headers; the files of one unit share it. A few large units take the least
+# time in total, and many smaller ones end earlier where there are many cores.
+cmake_host_system_information(RESULT skein_cores QUERY NUMBER_OF_LOGICAL_CORES)
+set(skein_unit_files 24)
+if(skein_cores GREATER 4)
+  set(skein_unit_files 8)
+endif()
+function(skein_unity name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${SKEIN_UNITY} UNITY_BUILD_BATCH_SIZE ${skein_unit_files})
+endfunction()
+
+# Without times in Clang's precompiled headers, ccache finds what uses them after a new checkout.
+set(skein_without_times "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
+# skein_precompiled(name OPTION...): the standard headers, compiled once for all libraries with these compiler options.
+function(skein_precompiled name)
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/base/precompiled.cpp)
+  target_link_libraries(${name} PRIVATE skein_flags)
+  target_compile_options(${name} PRIVATE ${skein_without_times} ${ARGN})
+  target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/base/precompiled.hpp)
+endfunction()
+
 # skein_library(name SOURCES ... DEPS ...): the static library of one folder. Without sources it is header-only.
 function(skein_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PUBLIC skein_flags ${arg_DEPS})
-    # Half of the time to compile a file goes into headers of libraries; the files of one unit share it.
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ${SKEIN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+    skein_unity(${name})
+    set(headers skein_headers)
     # Optimising the sanitizer's checks takes up to half of the compile time.
     if(SKEIN_SANITIZE AND NOT name MATCHES "${skein_computing_libraries}")
       target_compile_options(${name} PRIVATE -O0)
+      set(headers skein_plain_headers)
+    endif()
+    # A missing #include shows in a build without unity, so precompiled headers are left to unity builds, too.
+    if(SKEIN_UNITY AND NOT name MATCHES "${skein_own_options}")
+      target_precompile_headers(${name} REUSE_FROM ${headers})
     endif()
   else()
     add_library(${name} INTERFACE)
@@ -22,11 +52,15 @@ endfunction()
 # skein_test(name SOURCES ... DEPS ... [LABELS ...]): one Boost.Test program; the sources contain the cases, and
 # tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow; the others are
 # left to the sanitizer builds if SKEIN_SANITIZED_TESTS is off. A folder whose tests compute a lot themselves sets
-# skein_tests_compute.
+# skein_tests_compute; one whose headers take most of the compile time sets skein_unity_tests: the sources of a program
+# are compiled as one, so names in them must be unique within the program.
 function(skein_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
+  if(skein_unity_tests)
+    skein_unity(${name})
+  endif()
   if(SKEIN_SANITIZE AND NOT skein_tests_compute)
     target_compile_options(${name} PRIVATE -O0)
   endif()

@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 using absence = loaded_models::absence;
 using task = model_change::task;
 
-struct bench : test::generation_bench {
-  bench() {
+struct late_model_bench : test::generation_bench {
+  late_model_bench() {
     without_model(absence::resting);
     context->change_model = [this](model_change change, const model_changed&) { asked.push_back(change.what); };
   }
@@ -32,7 +32,7 @@ struct bench : test::generation_bench {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_model_that_rests_is_called_once_and_waited_for) {
-  bench b;
+  late_model_bench b;
   b.ask();
   BOOST_TEST((b.asked == std::vector{task::wake}));
   const auto first = std::move(b.call);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_rests_is_called_once_and_waited_for) {
 }
 
 BOOST_AUTO_TEST_CASE(when_the_load_fails_waiting_calls_get_the_error) {
-  bench b;
+  late_model_bench b;
   b.ask();
   b.without_model(absence::resting);
   b.tick();
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(when_the_load_fails_waiting_calls_get_the_error) {
 }
 
 BOOST_AUTO_TEST_CASE(no_call_waits_for_an_unloaded_model) {
-  bench b;
+  late_model_bench b;
   b.ask();
   b.context->models->forget("tiny");
   b.tick();
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(no_call_waits_for_an_unloaded_model) {
 }
 
 BOOST_AUTO_TEST_CASE(waiting_has_the_limit_of_the_queue) {
-  bench b;
+  late_model_bench b;
   b.ask();
   b.time.advance(b.context->settings.queue_timeout());
   b.tick();
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(waiting_has_the_limit_of_the_queue) {
 }
 
 BOOST_AUTO_TEST_CASE(who_leaves_waits_no_more) {
-  bench b;
+  late_model_bench b;
   b.ask();
   BOOST_TEST(b.context->memory->held() > 0u);
   b.call->gone("the client has left", 499);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(who_leaves_waits_no_more) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_ends_keeps_no_call_waiting) {
-  bench b;
+  late_model_bench b;
   b.ask();
   b.context->draining = true;
   b.tick();
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_ends_keeps_no_call_waiting) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stranger_wakes_nothing) {
-  bench b;
+  late_model_bench b;
   b.context->settings.server.password = "secret";
   b.send(R"({"prompt":"x","password":"wrong"})", protocol::dialects::completions, false);
   BOOST_TEST(b.out->status == 401u);

@@ -367,14 +367,14 @@ struct reader_bench : bench, request_reader::client {
   request_reader reader;
 };
 
-const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}])";
+const std::string chat_head = R"({"messages":[{"role":"user","content":"Hi"}])";
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_body_becomes_a_request) {
   reader_bench b;
   BOOST_TEST(!b.reader.has_body());
-  b.reader.read(chat + R"(,"session_id":"s"})");
+  b.reader.read(chat_head + R"(,"session_id":"s"})");
   BOOST_TEST(b.identified == 1);
   BOOST_REQUIRE_EQUAL(b.read.size(), 1u);
   BOOST_TEST(b.read[0].turn.has_value());
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_is_no_request_is_refused_once) {
 BOOST_AUTO_TEST_CASE(a_body_waits_for_its_model) {
   reader_bench b;
   b.context->models->put({{"tiny"}, nullptr, loaded_models::absence::coming}, true);
-  b.reader.read(chat + "}");
+  b.reader.read(chat_head + "}");
   b.reader.on_tick(b.time.now());
   BOOST_TEST(b.identified == 0);
   b.context->models->put(b.model, true);

@@ -18,8 +18,8 @@ using namespace skein;
 using namespace skein::request;
 using namespace std::chrono_literals;
 
-struct bench : test::session_bench {
-  bench() {
+struct phase_bench : test::session_bench {
+  phase_bench() {
     sessions.holds_back = true;
     context->settings.inline_json_bytes_max = 1000;
     context->settings.inline_text_bytes_max = 200;
@@ -83,73 +83,73 @@ const std::string response = R"({"input":"Hi","max_output_tokens":40,"temperatur
 struct place {
   std::string name;
   call_phase phase;
-  std::function<void(bench&)> go;
+  std::function<void(phase_bench&)> go;
 };
 
 const std::vector<place>& places() {
   using enum call_phase;
   namespace dialects = protocol::dialects;
   static const std::vector<place> all{
-      {"no body", reading, [](bench& b) { b.open(chat + "}", dialects::chat); }},
+      {"no body", reading, [](phase_bench& b) { b.open(chat + "}", dialects::chat); }},
       {"parsing on the worker pool", reading,
-       [](bench& b) { b.start(completion + std::string(1500, 'x') + "\"}", dialects::completions); }},
+       [](phase_bench& b) { b.start(completion + std::string(1500, 'x') + "\"}", dialects::completions); }},
       {"no model yet", reading,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.context->models->put({{"tiny"}, nullptr, loaded_models::absence::coming}, true);
          b.start(chat + "}", dialects::chat);
        }},
-      {"a turn", opening_session, [](bench& b) { b.start(turn + "}", dialects::chat); }},
-      {"a response", opening_session, [](bench& b) { b.start(response + "}", dialects::responses); }},
+      {"a turn", opening_session, [](phase_bench& b) { b.start(turn + "}", dialects::chat); }},
+      {"a response", opening_session, [](phase_bench& b) { b.start(response + "}", dialects::responses); }},
       {"a long text", tokenising,
-       [](bench& b) { b.start(completion + std::string(500, 'x') + "\"}", dialects::completions); }},
-      {"a prompt", finding_prefix, [](bench& b) { b.start(completion + "Hi\"}", dialects::completions); }},
+       [](phase_bench& b) { b.start(completion + std::string(500, 'x') + "\"}", dialects::completions); }},
+      {"a prompt", finding_prefix, [](phase_bench& b) { b.start(completion + "Hi\"}", dialects::completions); }},
       {"a prompt", queued,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(completion + "Hi\"}", dialects::completions);
          b.pump();
        }},
       {"a chat", queued,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(chat + "}", dialects::chat);
          b.pump();
        }},
       {"a turn", queued,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(turn + "}", dialects::chat);
          b.pump();
        }},
       {"a response", queued,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(response + "}", dialects::responses);
          b.pump();
        }},
       {"a prompt", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(completion + "Hi\"}", dialects::completions);
          b.generate();
        }},
       {"a chat", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(chat + R"(,"stream":true})", dialects::chat);
          b.generate();
        }},
       {"a turn", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(turn + R"(,"stream":true})", dialects::chat);
          b.generate();
        }},
       {"a turn that is not stored", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(turn + R"(,"store":false})", dialects::chat);
          b.generate();
        }},
       {"a response", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(response + "}", dialects::responses);
          b.generate();
        }},
       {"a slow reader", generating,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(chat + R"(,"stream":true})", dialects::chat);
          b.generate();
          b.out->queued = 10'000'000;
@@ -158,111 +158,111 @@ const std::vector<place>& places() {
          BOOST_REQUIRE_EQUAL(b.pauses, 1);
        }},
       {"a turn", committing,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(turn + "}", dialects::chat);
          b.generate();
          b.finish(device::finish_cause::budget, 0, b.submitted.size() - 1);
        }},
       {"a response", committing,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(response + "}", dialects::responses);
          b.generate();
          b.finish(device::finish_cause::budget, 0, b.submitted.size() - 1);
        }},
       {"an answer", ended,
-       [](bench& b) {
+       [](phase_bench& b) {
          b.start(chat + "}", dialects::chat);
          b.generate();
          b.finish(device::finish_cause::budget, 0, b.submitted.size() - 1);
        }},
-      {"a refusal", ended, [](bench& b) { b.start("{", dialects::chat); }},
+      {"a refusal", ended, [](phase_bench& b) { b.start("{", dialects::chat); }},
   };
   return all;
 }
 
 struct message {
   std::string name;
-  std::function<void(bench&)> tell;
+  std::function<void(phase_bench&)> tell;
   bool made_up = false;  ///< the persistence actor knows nothing of it
 };
 
-void begin(bench& b) {
+void begin(phase_bench& b) {
   auto read = protocol::read_request(turn + "}", protocol::dialects::chat, {}, b.context->settings.limits);
   b.call->begin(std::move(*read.request));
 }
 
 template <typename Reply>
 message reply_of(const std::string& name, Reply r) {
-  return {name, [r](bench& b) { b.reply(r); }, true};
+  return {name, [r](phase_bench& b) { b.reply(r); }, true};
 }
 
 const std::vector<message>& messages() {
   static const error full{error_kind::overloaded, "full", ""}, late{error_kind::timeout, "late", ""};
   static const std::vector<message> all{
-      {"body", [](bench& b) { b.call->body(b.body); }},
+      {"body", [](phase_bench& b) { b.call->body(b.body); }},
       {"begin", begin},
-      {"long work", [](bench& b) { b.run_long_work(); }},
-      {"writable", [](bench& b) { b.call->writable(); }},
-      {"gone", [](bench& b) { b.call->gone("client closed", connection::client_gone); }},
-      {"stop", [](bench& b) { (void)b.call->obey(order::stop); }},
-      {"pause", [](bench& b) { (void)b.call->obey(order::pause); }},
-      {"park", [](bench& b) { (void)b.call->obey(order::park); }},
-      {"tick", [](bench& b) { b.tick(); }},
+      {"long work", [](phase_bench& b) { b.run_long_work(); }},
+      {"writable", [](phase_bench& b) { b.call->writable(); }},
+      {"gone", [](phase_bench& b) { b.call->gone("client closed", connection::client_gone); }},
+      {"stop", [](phase_bench& b) { (void)b.call->obey(order::stop); }},
+      {"pause", [](phase_bench& b) { (void)b.call->obey(order::pause); }},
+      {"park", [](phase_bench& b) { (void)b.call->obey(order::park); }},
+      {"tick", [](phase_bench& b) { b.tick(); }},
       {"model and tick",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.context->models->put(b.model, true);
          b.tick();
        }},
       {"tick after prefix",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.time.advance(3s);
          b.hub.tick(b.time.now());
        }},
       {"deadline",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.time.advance(2h);
          b.hub.tick(b.time.now());
        }},
       {"revoked",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.who.revoked = true;
          b.hub.tick(b.time.now());
        }},
       {"shutdown",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.context->draining = true;
          b.hub.tick(b.time.now());
        }},
       {"admitted",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::admitted{1, 5us});
        }},
       {"full",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::rejected{1, full});
        }},
       {"rejected",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::rejected{1, late});
        }},
       {"scored",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::prompt_scored{1, {}});
        }},
       {"token",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::token{1, 0, 0, 'x', nullptr});
        }},
       {"finished",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::row_finished{1, 0, device::finish_cause::budget});
        }},
       {"lost",
-       [](bench& b) {
+       [](phase_bench& b) {
          b.event(device::row_finished{1, 0, device::finish_cause::device_lost});
        }},
-      {"nothing", [](bench& b) { b.call->on_events_done(); }},
-      {"persistence", [](bench& b) { b.pump(); }},
+      {"nothing", [](phase_bench& b) { b.call->on_events_done(); }},
+      {"persistence", [](phase_bench& b) { b.pump(); }},
       reply_of("opened", persistence::session_opened{}),
       reply_of("replayed", persistence::session_replayed{}),
       reply_of("refused", persistence::refused{{}, late}),
@@ -274,7 +274,7 @@ const std::vector<message>& messages() {
 }
 
 /// Ends the call, and checks that nothing of it is left.
-void judge(bench& b, bool knows_all) {
+void judge(phase_bench& b, bool knows_all) {
   if (b.call->phase() != call_phase::ended) b.call->gone("client closed", connection::client_gone);
   b.pump();
   b.call.reset();
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(every_message_may_follow_every_message_in_every_phase) {
     for (const message& first : messages())
       for (const message& second : messages()) {
         BOOST_TEST_CONTEXT(where.name << ", then " << first.name << ", then " << second.name) {
-          bench b;
+          phase_bench b;
           where.go(b);
           BOOST_REQUIRE(b.call->phase() == where.phase);
           first.tell(b);
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(each_message_leads_to_one_phase) {
   for (const place& where : places()) {
     std::string row;
     for (const message& m : messages()) {
-      bench b;
+      phase_bench b;
       where.go(b);
       m.tell(b);
       row += letters[static_cast<std::size_t>(b.call->phase())];

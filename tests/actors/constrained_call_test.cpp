@@ -12,7 +12,7 @@ using namespace skein;
 using namespace skein::request;
 using bench = test::generation_bench;
 
-const std::string chat = R"({"model":"tiny","messages":[{"role":"user","content":"Hi"}])";
+const std::string chat_head = R"({"model":"tiny","messages":[{"role":"user","content":"Hi"}])";
 
 /// The first bytes that a row may sample after these.
 std::string next_of(const sampling::sampling_params& row, const std::string& said) {
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_SUITE(constrained_calls)
 
 BOOST_AUTO_TEST_CASE(a_grammar_is_compiled_by_the_worker_once) {
   bench b;
-  const std::string body = chat + R"(,"n":2,"guided_regex":"[ab]c"})";
+  const std::string body = chat_head + R"(,"n":2,"guided_regex":"[ab]c"})";
   b.send(body);
   BOOST_TEST(b.submitted.empty());
   b.pool.run_one();
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_grammar_is_compiled_by_the_worker_once) {
   b.send(body);
   BOOST_TEST(b.pool.long_work.empty());
   BOOST_TEST(b.submitted.size() == 2u);
-  b.send(chat + R"(,"guided_regex":"[ab]d"})");
+  b.send(chat_head + R"(,"guided_regex":"[ab]d"})");
   BOOST_TEST(b.pool.long_work.size() == 1u);
 }
 
@@ -57,11 +57,11 @@ BOOST_AUTO_TEST_CASE(the_cache_is_limited) {
   bench b;
   b.context->settings.limits.grammars_max = 1;
   for (const auto pattern : {"a", "b", "a"}) {
-    b.send(chat + R"(,"regex":")" + pattern + "\"}");
+    b.send(chat_head + R"(,"regex":")" + pattern + "\"}");
     b.pool.run_one();
     b.read_mailbox();
   }
-  b.send(chat + R"(,"regex":"a"})");
+  b.send(chat_head + R"(,"regex":"a"})");
   BOOST_TEST(b.submitted.size() == 4u);
 }
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_text_follows_what_the_prompt_opens) {
     return b.submitted.at(0).rows.at(0);
   };
   BOOST_TEST(next_of(rule_of(R"({"prompt":"x","regex":"a"})", protocol::dialects::completions), "") == "a");
-  const auto thinking = rule_of(chat + R"(,"reasoning_effort":"medium","regex":"a"})", protocol::dialects::chat);
+  const auto thinking = rule_of(chat_head + R"(,"reasoning_effort":"medium","regex":"a"})", protocol::dialects::chat);
   BOOST_TEST(next_of(thinking, ">hm</thin").size() > 200u);
   BOOST_TEST(next_of(thinking, ">hm</think>") == "\na");
   const auto going_on =
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_text_follows_what_the_prompt_opens) {
 BOOST_AUTO_TEST_CASE(thoughts_end_at_their_limit) {
   const auto rule_of = [](const std::string& members, const protocol::dialect& as) {
     bench b;
-    b.send(chat + members, as);
+    b.send(chat_head + members, as);
     if (!b.pool.long_work.empty()) b.pool.run_one();
     b.read_mailbox();
     return b.submitted.at(0).rows.at(0);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(thoughts_end_at_their_limit) {
 
   bench unable;
   unable.model->served.constrains = false;
-  unable.send(chat + R"(,"think":true,"max_reasoning_tokens":3})");
+  unable.send(chat_head + R"(,"think":true,"max_reasoning_tokens":3})");
   BOOST_TEST(unable.out->status == 400u);
   BOOST_TEST(unable.has(R"("param":"max_reasoning_tokens")"));
 }
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_compiled_is_refused) {
   for (const auto& [member, field] : cases) {
     bench b;
     b.context->settings.limits.grammar_bytes_max = 250;
-    b.send(chat + "," + member + "}");
+    b.send(chat_head + "," + member + "}");
     b.pool.run_one();
     BOOST_TEST_CONTEXT(member) {
       BOOST_TEST(b.out->status == 400u);
@@ -132,13 +132,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_compiled_is_refused) {
   }
   bench full;
   full.pool.full = true;
-  full.send(chat + R"(,"regex":"a"})");
+  full.send(chat_head + R"(,"regex":"a"})");
   BOOST_TEST(full.out->status == 429u);
 }
 
 BOOST_AUTO_TEST_CASE(a_complete_text_is_a_stop) {
   bench b;
-  b.send(chat + R"(,"regex":"[ab]c"})");
+  b.send(chat_head + R"(,"regex":"[ab]c"})");
   b.pool.run_one();
   b.read_mailbox();
   b.admit();
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
       R"(,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"integer"}}}}}])";
   for (const bool stream : {false, true}) {
     bench b;
-    b.send(chat + tools + (stream ? R"(,"stream":true})" : "}"));
+    b.send(chat_head + tools + (stream ? R"(,"stream":true})" : "}"));
     b.pool.run_one();
     b.read_mailbox();
     const auto& row = b.submitted.at(0).rows.at(0);
@@ -177,13 +177,13 @@ BOOST_AUTO_TEST_CASE(a_device_without_rules_recognises_calls) {
   bench b;
   b.model->served.constrains = false;
   const std::string tools = R"(,"tools":[{"type":"function","function":{"name":"add"}}])";
-  b.send(chat + tools + "}");
+  b.send(chat_head + tools + "}");
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
   BOOST_TEST(!b.submitted[0].rows[0].rule);
-  b.send(chat + tools + R"(,"tool_choice":"required"})");
+  b.send(chat_head + tools + R"(,"tool_choice":"required"})");
   BOOST_TEST(b.out->status == 400u);
   BOOST_TEST(b.has(R"("param":"tools")"));
-  b.send(chat + R"(,"regex":"a"})");
+  b.send(chat_head + R"(,"regex":"a"})");
   BOOST_TEST(b.out->status == 400u);
   BOOST_TEST(b.has(R"("param":"regex")"));
 }

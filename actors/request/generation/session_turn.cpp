@@ -18,8 +18,8 @@ constexpr std::size_t note_every_tokens = 16;
 constexpr std::size_t note_share = 8;  // a note repeats the whole turn: at most one per this share of its length
 
 std::int64_t wall_clock_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
 }
 
 /// The number of tokens that are entirely within the first `bytes` of their text, and their bytes.

@@ -11,14 +11,14 @@ namespace skein::model {
 namespace {
 
 // Prefixes that torch wrappers and trainers add to each name, and those of conversions that keep original names.
-constexpr std::string_view wrappers[] = {"module.", "_orig_mod.", "_forward_module."};
+constexpr std::string_view wrapper_prefixes[] = {"module.", "_orig_mod.", "_forward_module."};
 constexpr std::string_view conversions[] = {"rwkv7.", "model."};
 
 bool is_prefix(std::string_view text, bool may_convert) {
   while (!text.empty()) {
     const auto begins = [&](std::string_view p) { return text.starts_with(p); };
-    const auto* found = std::ranges::find_if(wrappers, begins);
-    if (found == std::end(wrappers)) {
+    const auto* found = std::ranges::find_if(wrapper_prefixes, begins);
+    if (found == std::end(wrapper_prefixes)) {
       found = std::ranges::find_if(conversions, begins);
       if (found == std::end(conversions) || !may_convert) return false;
     }

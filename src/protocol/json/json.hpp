@@ -49,7 +49,7 @@ class json_value {
   [[nodiscard]] range<member_iterator> members() const;
 
  private:
-  const void* document_ = nullptr;  // with index_: the bits of a simdjson::dom::element
+  [[maybe_unused]] const void* document_ = nullptr;  // with index_: the bits of a simdjson::dom::element
   std::size_t index_ = 0;
 };
 

@@ -6,11 +6,11 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t names_max = 32, name_bytes_max = 64;
+constexpr std::size_t names_max = 32, shown_bytes_max = 64;
 
 void append_escaped(std::string& to, std::string_view name) {
   static constexpr char digits[] = "0123456789ABCDEF";
-  for (const char c : name.substr(0, name_bytes_max)) {
+  for (const char c : name.substr(0, shown_bytes_max)) {
     const auto byte = static_cast<unsigned char>(c);
     const bool plain = byte < 0x80 && (std::isalnum(byte) != 0 || c == '_' || c == '-' || c == '.');
     if (plain)

@@ -12,7 +12,7 @@
 namespace skein::storage {
 namespace {
 
-constexpr std::size_t checksum_bytes = 8;
+constexpr std::size_t file_checksum_bytes = 8;
 
 std::span<const std::uint8_t> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -35,7 +35,7 @@ result<void> check_signature(std::string_view bytes, bool is_signed, const std::
   if (!is_signed)
     return error{error_kind::forbidden, "the session file is not signed; this server accepts only signed files", {}};
   sha256_digest found;
-  const std::size_t after = checksum_bytes + found.size();
+  const std::size_t after = file_checksum_bytes + found.size();
   if (bytes.size() < after) return bad_file("its signature is truncated");
   const auto end = bytes.size() - after;
   std::ranges::copy(bytes.substr(end, found.size()), found.begin());

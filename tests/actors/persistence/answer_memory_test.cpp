@@ -6,18 +6,8 @@
 using namespace skein;
 using namespace skein::test;
 
-namespace {
-
-struct disk_bench : keeper_bench {
-  disk_bench() { open(); }
-};
-
-session_key named(const std::string& id) { return {default_tenant, id}; }
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(a_page_and_a_file_are_made_only_where_memory_has_room) {
-  disk_bench b;
+  opened_bench b;
   for (int i = 0; i < 5; ++i) b.turn("s" + std::to_string(i), {1}, "a");
   const auto whole = b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 10});
   BOOST_TEST(whole.sessions.size() == 5u);

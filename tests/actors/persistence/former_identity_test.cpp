@@ -7,16 +7,8 @@
 using namespace skein;
 using namespace skein::test;
 
-namespace {
-
-struct disk_bench : keeper_bench {
-  disk_bench() { open(); }
-};
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(a_session_of_the_former_identity_continues_with_its_state) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   b.end();
   b.former_model = b.model;

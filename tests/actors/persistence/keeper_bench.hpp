@@ -229,4 +229,10 @@ struct keeper_bench {
   ticket tickets = 0;
 };
 
+struct opened_bench : keeper_bench {
+  opened_bench() { open(); }
+};
+
+inline session_key named(const std::string& id) { return {default_tenant, id}; }
+
 }  // namespace skein::test

@@ -17,8 +17,8 @@ namespace {
 using tokens_t = std::vector<token_id>;
 using numbers = std::vector<version_id>;
 
-struct bench : keeper_bench {
-  explicit bench(std::size_t unsaved_bytes_max = 64 << 20) {
+struct parallel_bench : keeper_bench {
+  explicit parallel_bench(std::size_t unsaved_bytes_max = 64 << 20) {
     options.sessions.unsaved_bytes_max = unsaved_bytes_max;
     open();
   }
@@ -74,7 +74,7 @@ struct bench : keeper_bench {
 BOOST_AUTO_TEST_SUITE(parallel_turns)
 
 BOOST_AUTO_TEST_CASE(answers_to_one_prompt_begin_at_one_state_and_end_in_any_order) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 8);
   b.sessions->publish();
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(answers_to_one_prompt_begin_at_one_state_and_end_in_any_ord
 }
 
 BOOST_AUTO_TEST_CASE(answers_wait_for_one_state_together) {
-  bench b;
+  parallel_bench b;
   const auto first = b.opened("s");
   (void)b.commit(first, {1});
   for (int i = 0; i < 3; ++i) b.tell(b.from(1));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(answers_wait_for_one_state_together) {
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_at_the_head_waits_for_all_and_sees_their_results) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 2);
   const auto late = b.question("s");
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_turn_at_the_head_waits_for_all_and_sees_their_results) {
 }
 
 BOOST_AUTO_TEST_CASE(who_waited_behind_one_that_left_runs) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto runs = b.branch(1);
   auto leaves = b.question("s"), too_late = b.question("s");
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(who_waited_behind_one_that_left_runs) {
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_that_names_one_that_runs_waits_for_it) {
-  bench b;
+  parallel_bench b;
   auto q = b.question("s", "more");
   q.request_key = "one";
   const auto first = b.ask<session_opened>(q);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_turn_that_names_one_that_runs_waits_for_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_waits_for_the_turn_that_it_repeats) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   auto q = b.from(1);
   q.request_key = "key";
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_retry_waits_for_the_turn_that_it_repeats) {
 }
 
 BOOST_AUTO_TEST_CASE(one_that_fails_takes_nothing_along) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 3);
   for (const auto& o : turns) b.note(o);
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(one_that_fails_takes_nothing_along) {
 
 BOOST_AUTO_TEST_CASE(a_crash_leaves_each_as_far_as_it_was_noted_and_once) {
   for (const bool first_turns : {true, false}) {
-    bench b;
+    parallel_bench b;
     const version_id base = first_turns ? 0 : 1;
     if (!first_turns) b.turn("s", {1}, "a");
     const auto turns = b.branches(base, 4);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_crash_leaves_each_as_far_as_it_was_noted_and_once) {
 }
 
 BOOST_AUTO_TEST_CASE(the_note_of_an_older_program_is_taken_up) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto uid = b.described("s").session.record.uid;
   version_record v;
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(the_note_of_an_older_program_is_taken_up) {
 }
 
 BOOST_AUTO_TEST_CASE(a_drain_keeps_each) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 3);
   for (const auto& o : turns) (void)b.commit(o, {7}, true);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_drain_keeps_each) {
 }
 
 BOOST_AUTO_TEST_CASE(interrupted_answers_continue_in_parallel) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 2);
   for (const auto& o : turns) {
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(interrupted_answers_continue_in_parallel) {
 
 BOOST_AUTO_TEST_CASE(the_first_turns_of_a_session_make_it_together) {
   {
-    bench b;
+    parallel_bench b;
     const auto turns = b.branches(0, 3);
     b.note(turns[1]);  // so the log has a session without versions
     BOOST_TEST(b.unknown("s"));
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(the_first_turns_of_a_session_make_it_together) {
     b.sound();
   }
   {
-    bench b;
+    parallel_bench b;
     const auto turns = b.branches(0, 2);
     b.note(turns[0]);
     b.tell(release{turns[0].reply, turns[0].lease});
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(the_first_turns_of_a_session_make_it_together) {
     b.open();
     BOOST_TEST(b.unknown("s"));
   }
-  bench b;
+  parallel_bench b;
   for (const auto& o : b.branches(0, 3)) {
     b.note(o);
     b.tell(release{o.reply, o.lease});
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(the_first_turns_of_a_session_make_it_together) {
 }
 
 BOOST_AUTO_TEST_CASE(looking_after_a_session_while_several_run) {
-  bench b;
+  parallel_bench b;
   b.turn("s", {1}, "a");
   b.turn("s", {2}, "b", tokens_t{1, 2});
   const auto turns = b.branches(1, 3);
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_turn_that_the_disk_may_have_does_not_come_back) {
     for (const bool one_more : {false, true})
       for (const std::uint64_t operation : {1, 2, 3}) {
         BOOST_TEST_INFO("operation " << operation << ", of the first turns " << first_turns << ", more " << one_more);
-        bench b(4000);
+        parallel_bench b(4000);
         if (!first_turns) b.turn("s", {1}, "a");
         const version_id base = first_turns ? 0 : 1;
         const auto turns = b.branches(base, 2);

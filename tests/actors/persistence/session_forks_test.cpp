@@ -14,15 +14,12 @@ namespace {
 
 using tokens_t = std::vector<token_id>;
 
-session_key named(const std::string& id) { return {default_tenant, id}; }
-
 fork_session fork_of(const std::string& from, const std::string& to, std::optional<version_id> version = {}) {
   return {{0, 1}, named(from), named(to), version};
 }
 remove_session removal_of(const std::string& id, bool with_prefix = false) { return {{0, 1}, named(id), with_prefix}; }
 
-struct disk_bench : keeper_bench {
-  disk_bench() { open(); }
+struct disk_bench : opened_bench {
   void again() {
     pass(3s);
     end();

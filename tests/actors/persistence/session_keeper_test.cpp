@@ -15,18 +15,12 @@ namespace {
 
 using tokens_t = std::vector<token_id>;
 
-struct disk_bench : keeper_bench {
-  disk_bench() { open(); }
-};
-
-session_key named(const std::string& id) { return {default_tenant, id}; }
-
 remove_session removal_of(const std::string& id, bool with_prefix = false) { return {{0, 1}, named(id), with_prefix}; }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_turn_is_durable_when_it_says_so) {
-  disk_bench b;
+  opened_bench b;
   const auto o = b.opened("s");
   BOOST_TEST((o.state == session_state::fresh));
   BOOST_TEST(o.number == 1u);
@@ -48,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_turn_is_durable_when_it_says_so) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_serves_the_next_turn_from_ram_and_after_an_orderly_end_from_disk) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1, 2, 3}, "abc");
   auto o = b.opened("s");
   BOOST_REQUIRE(o.resume.state != nullptr);
@@ -65,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_state_serves_the_next_turn_from_ram_and_after_an_orderly_
 }
 
 BOOST_AUTO_TEST_CASE(a_state_that_comes_before_the_commit_counts_after_it) {
-  disk_bench b;
+  opened_bench b;
   auto o = b.opened("s");
   b.tell(state_kept{o.key, state_after(tokens_t{1})});
   (void)b.ask<turn_committed>(b.commit_of(o, {1}, "a"));
@@ -87,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_comes_before_the_commit_counts_after_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_waits_for_the_state_of_the_one_before) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   auto o = b.opened("s");
   (void)b.ask<turn_committed>(b.commit_of(o, {2}, "b"));
@@ -114,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_turn_waits_for_the_state_of_the_one_before) {
 }
 
 BOOST_AUTO_TEST_CASE(one_turn_writes_others_wait_in_order) {
-  disk_bench b;
+  opened_bench b;
   const auto first = b.opened("s");
   auto second = b.question("s"), third = b.question("s");
   b.tell(second);
@@ -166,7 +160,7 @@ BOOST_AUTO_TEST_CASE(too_many_waiters_and_busy_sessions_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_is_made_by_its_first_turn_and_by_nothing_else) {
-  disk_bench b;
+  opened_bench b;
   const auto o = b.opened("s");
   note_running note{o.lease, {}, "a"};
   note.so_far.tokens = tokens_t(40, 1);
@@ -186,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_session_is_made_by_its_first_turn_and_by_nothing_else) {
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_is_answered_once_also_after_a_crash) {
-  disk_bench b;
+  opened_bench b;
   auto q = b.question("s");
   q.request_key = "key-1";
   const auto o = b.ask<session_opened>(q);
@@ -207,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_retry_is_answered_once_also_after_a_crash) {
 
 BOOST_AUTO_TEST_CASE(an_interrupted_answer_can_continue_after_a_crash) {
   for (const bool first_turn : {true, false}) {
-    disk_bench b;
+    opened_bench b;
     if (!first_turn) b.turn("s", {1}, "a");
     const auto o = b.opened("s");
     note_running note{o.lease, {}, "segment"};
@@ -235,7 +229,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_can_continue_after_a_crash) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_was_made_before_its_first_turn_keeps_what_a_crash_left_of_it) {
-  disk_bench b;
+  opened_bench b;
   label_session making{{0, 1}, named("s"), "a title", storage::session_metadata{{"topic", "weather"}}};
   making.make = true;
   BOOST_TEST(b.answered<done>(making).session.versions == 0u);
@@ -262,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_made_before_its_first_turn_keeps_what_a_
 }
 
 BOOST_AUTO_TEST_CASE(a_drained_answer_is_a_version_and_not_the_head) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   const auto o = b.opened("s");
   auto c = b.commit_of(o, {2, 3}, "bc");
@@ -281,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_a_version_and_not_the_head) {
 }
 
 BOOST_AUTO_TEST_CASE(removal_leaves_nothing_in_any_tier) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   b.turn("s:x", {1}, "a");
   b.turn("s:", {1}, "a");
@@ -303,7 +297,7 @@ BOOST_AUTO_TEST_CASE(removal_leaves_nothing_in_any_tier) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_that_is_being_written_does_not_outlive_its_session) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   b.time.advance(2s);
   b.sessions->tick();  // the write is queued, not run
@@ -318,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_is_being_written_does_not_outlive_its_session)
 }
 
 BOOST_AUTO_TEST_CASE(a_state_that_comes_while_its_session_goes_does_not_stay) {
-  disk_bench b;
+  opened_bench b;
   const auto o = b.opened("s");
   (void)b.ask<turn_committed>(b.commit_of(o, {1}, "a"));
   b.sessions->handle(removal_of("s"));
@@ -334,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_comes_while_its_session_goes_does_not_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(histories_and_increments_find_their_place) {
-  disk_bench b;
+  opened_bench b;
   const std::string one = "User: a\n\nAssistant: x";
   b.turn("s", {1, 2}, one);
   auto q = b.question("s", one + "\n\nUser: b", turn_text::chat_messages);
@@ -351,7 +345,7 @@ BOOST_AUTO_TEST_CASE(histories_and_increments_find_their_place) {
 }
 
 BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   b.end();
   b.model = "model-b";
@@ -366,7 +360,7 @@ BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
 }
 
 BOOST_AUTO_TEST_CASE(two_models_in_turns_each_keep_their_sessions_and_states) {
-  disk_bench b;
+  opened_bench b;
   b.end();
   b.second_model = "model-b";
   for (int opening = 0; opening < 2; ++opening) {
@@ -393,7 +387,7 @@ BOOST_AUTO_TEST_CASE(two_models_in_turns_each_keep_their_sessions_and_states) {
 }
 
 BOOST_AUTO_TEST_CASE(lists_come_in_pages_and_status_by_use) {
-  disk_bench b;
+  opened_bench b;
   for (int i = 0; i < 25; ++i) b.turn("s" + std::to_string(10 + i), {1}, "a"), b.pass(5ms);
   std::string after;
   std::size_t pages = 0, total = 0;
@@ -413,7 +407,7 @@ BOOST_AUTO_TEST_CASE(lists_come_in_pages_and_status_by_use) {
 }
 
 BOOST_AUTO_TEST_CASE(a_page_is_full_also_where_first_turns_run) {
-  disk_bench b;
+  opened_bench b;
   for (const char* id : {"a", "b"}) {
     const auto o = b.opened(id);
     note_running n{o.lease, {}};
@@ -432,7 +426,7 @@ BOOST_AUTO_TEST_CASE(a_page_is_full_also_where_first_turns_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_transcript_has_the_texts_of_its_path) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1}, "a");
   b.turn("s", {2}, "b", tokens_t{1, 2});
   const auto tree = b.described("s");
@@ -444,7 +438,7 @@ BOOST_AUTO_TEST_CASE(a_transcript_has_the_texts_of_its_path) {
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_state_costs_feeding_its_tokens) {
-  disk_bench b;
+  opened_bench b;
   b.turn("s", {1, 2}, "ab");
   b.end();
   {

@@ -16,8 +16,7 @@ namespace {
 
 using tokens_t = std::vector<token_id>;
 
-struct disk_bench : keeper_bench {
-  disk_bench() { open(); }
+struct disk_bench : opened_bench {
   void fill_disk() { files->plan({.kind = fault_kind::no_space, .first = 1, .count = 1'000'000}); }
   std::string exported(const std::string& id) {
     return answered<session_bytes>(export_session{{0, 1}, {default_tenant, id}, true}).file;

@@ -10,8 +10,6 @@ using namespace skein::test;
 
 namespace {
 
-session_key named(const std::string& id) { return {default_tenant, id}; }
-
 struct quota_bench : keeper_bench {
   explicit quota_bench(const config::session_settings& settings) {
     options.sessions = settings;
