@@ -63,6 +63,11 @@ result<void> holds_no_records(rocksdb::Env& env, const std::string& directory) {
   return {};
 }
 
+rocksdb::Env* environment_below(const database_options& wanted, rocksdb::Env* memory) {
+  if (wanted.environment) return wanted.environment;
+  return memory ? memory : rocksdb::Env::Default();
+}
+
 error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
 
 }  // namespace
@@ -91,9 +96,8 @@ database::impl::impl(const database_options& wanted)
     : options(wanted),
       directory(wanted.directory.empty() ? "/skein" : wanted.directory.string()),
       memory(wanted.directory.empty() && !wanted.environment ? rocksdb::NewMemEnv(rocksdb::Env::Default()) : nullptr),
-      env(wanted.environment ? wanted.environment
-          : memory           ? memory.get()
-                             : rocksdb::Env::Default()) {
+      plain(with_plain_errors(environment_below(wanted, memory.get()))),
+      env(plain.get()) {
   if (memory) (void)memory->CreateDirIfMissing(directory);  // RocksDB warns if it has to create it
 }
 

@@ -79,12 +79,15 @@ class plain_files final : public rocksdb::FileSystemWrapper {
   }
 };
 
-/// The wrapped environment's threads and clock, with files whose errors are plain.
+/// The wrapped environment's threads and clock, with files whose errors are plain. The free space is unknown, without
+/// which RocksDB does not recover by itself, whichever call reports "no space".
 class plain_environment final : public rocksdb::EnvWrapper {
  public:
   explicit plain_environment(rocksdb::Env* env) : EnvWrapper(env) {
     file_system_ = std::make_shared<plain_files>(env->GetFileSystem());
+    system_clock_ = env->GetSystemClock();
   }
+  rocksdb::Status GetFreeSpace(const std::string&, std::uint64_t*) override { return rocksdb::Status::NotSupported(); }
 };
 
 }  // namespace
