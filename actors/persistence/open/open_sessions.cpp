@@ -129,7 +129,10 @@ bool open_sessions::recover(open_entry& entry, version_record v) {
   v.segment_bytes = segment_bytes;
   const std::int64_t now_ms = ports_.wall();
   const auto whole = std::make_shared<const version_record>(std::move(v));
-  if (!log_.commit(tree.record_with(*whole, now_ms), {&whole, 1}, durability::process, ports_.time.now())) return false;
+  if (!log_.commit(tree.record_with(*whole, now_ms), {&whole, 1}, durability::process, ports_.time.now())) {
+    distrust(entry, false, whole->id);
+    return false;
+  }
   entry.unsaved = log_.has_unsaved(entry.uid);
   entry.tree->add(whole, now_ms);
   recount(entry);

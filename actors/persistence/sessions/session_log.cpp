@@ -1,5 +1,6 @@
 #include "actors/persistence/sessions/session_log.hpp"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -146,7 +147,12 @@ std::vector<session_uid> session_log::retry(steady_time now) {
   if (!db_->probe() || !failing_) return saved;
   while (!unsaved_.empty()) {
     const auto& [uid, kept] = *unsaved_.begin();
-    if (!store_.commit_shared(kept.session, kept.versions, false, kept.refused)) return saved;
+    // Written together with the end of a session that the disk may have under this name, which would be out of reach.
+    const auto named_so = std::ranges::find_if(disowned_, [&kept = kept](const session_record& gone) {
+      return gone.key == kept.session.key && gone.uid != kept.session.uid;
+    });
+    const session_uid replaced = named_so != disowned_.end() ? named_so->uid : 0;
+    if (!store_.commit_shared(kept.session, kept.versions, false, kept.refused, replaced)) return saved;
     saved.push_back(uid);
     unsaved_bytes_ -= kept.bytes;
     unsaved_.erase(unsaved_.begin());

@@ -199,21 +199,21 @@ result<session_uid> session_store::new_uid() {
 result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync,
                                    std::span<const version_id> refused) {
   return commit_each(
-      session, [&](const auto& use) { std::ranges::for_each(versions, use); }, sync, refused);
+      session, [&](const auto& use) { std::ranges::for_each(versions, use); }, sync, refused, 0);
 }
 
 result<void> session_store::commit_shared(const session_record& session, std::span<const shared_version> versions,
-                                          bool sync, std::span<const version_id> refused) {
+                                          bool sync, std::span<const version_id> refused, session_uid replaced) {
   const auto each = [&](const auto& use) {
     for (const auto& version : versions) use(*version);
   };
-  return commit_each(session, each, sync, refused);
+  return commit_each(session, each, sync, refused, replaced);
 }
 
 result<void> session_store::commit_each(const session_record& session, const each_version& versions, bool sync,
-                                        std::span<const version_id> refused) {
+                                        std::span<const version_id> refused, session_uid replaced) {
   const version_id shared = forks().inherited(session.uid);
-  return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
+  return write_session(session, replaced, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
     versions([&](const version_record& version) {  // also under the number of another turn that failed
       if (version.id <= shared) return;
@@ -225,10 +225,16 @@ result<void> session_store::commit_each(const session_record& session, const eac
 }
 
 result<void> session_store::rewrite(const session_record& session) {
-  return write_session(session, safety::logged, [](change_list&) {});
+  return write_session(session, 0, safety::logged, [](change_list&) {});
 }
 
 result<void> session_store::commit_staged(const session_record& session, session_uid replaced) {
+  return write_session(session, replaced, safety::logged,
+                       [&](change_list& changes) { changes.erase(family::meta, keys::of_staged(session.uid)); });
+}
+
+result<void> session_store::write_session(const session_record& session, session_uid replaced, safety how,
+                                          const std::function<void(change_list&)>& more) {
   result<std::vector<std::string>> notes = std::vector<std::string>();
   result<version_forks::leaving> gone = version_forks::leaving();
   if (replaced != 0) {
@@ -237,29 +243,21 @@ result<void> session_store::commit_staged(const session_record& session, session
     notes = keys_below(db_->internals(), family::running, keys::of_number(replaced));
     if (!notes) return notes.error();
   }
-  const auto written = write_session(session, safety::logged, [&](change_list& changes) {
-    changes.erase(family::meta, keys::of_staged(session.uid));
-    if (replaced != 0) forks_.add_to(changes, *gone);
-    for (const auto& key : *notes) changes.erase(family::running, key);
-  });
-  if (replaced != 0) forks_.left(*gone, written.has_value());
-  if (written) forks_.trim();
-  return written;
-}
-
-result<void> session_store::write_session(const session_record& session, safety how,
-                                          const std::function<void(change_list&)>& more) {
   const bool shares_too = unwritten_shares_.contains(session.uid);
   const auto written = db_->internals().write(how, [&](change_list& changes) {
     more(changes);
+    if (replaced != 0) forks_.add_to(changes, *gone);
+    for (const auto& key : *notes) changes.erase(family::running, key);
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     if (shares_too)
       changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
     forks_.add_to(changes, session.uid);
   });
+  if (replaced != 0) forks_.left(*gone, written.has_value());
   if (!written) return written;
   unwritten_shares_.erase(session.uid);
   forks_.added(session.uid);
+  if (replaced != 0) forks_.trim();
   return written;
 }
 
@@ -354,6 +352,8 @@ result<void> session_store::remove(const session_record& session, bool with_reco
     changes.erase(family::meta, keys::of_shares(session.uid));
   });
   forks_.left(*gone, removed.has_value());
+  // The disk may have removed their list.
+  if (!removed && !shares().of(session.uid).empty()) unwritten_shares_.insert(session.uid);
   if (!removed) return removed;
   unshare(session.uid);
   forks_.trim();
@@ -383,6 +383,7 @@ result<void> session_store::remove_versions(const session_record& session, std::
       changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shared));
   });
   forks_.dropped(*less, removed.has_value());
+  if (!removed && !shares().of(session.uid).empty()) unwritten_shares_.insert(session.uid);  // as for remove
   if (!removed) return removed;
   shares_.set(session.uid, std::move(shared));
   forks_.trim();

@@ -26,7 +26,8 @@ struct state_entry;
 /// Stores sessions in a database and makes turns durable. Every change is one WriteBatch. Reads verify magic, format
 /// version and checksum. A record that fails is moved to the column family `quarantine`, the call returns
 /// error_kind::damaged naming it, and no other record changes. Not thread safe; owned by the persistence actor.
-/// Errors of writes: no_space, io; then nothing was written.
+/// Errors of writes: no_space, io. The write may have reached the disk nevertheless: then the database has it once it
+/// is opened again, after a crash or by `database::probe`, and the caller writes again what should be there.
 class session_store {
  public:
   /// Reads the lists of shared states, nothing else.
@@ -68,12 +69,12 @@ class session_store {
   /// Of these states of other sessions, those that no session would need without this one.
   [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
   /// Writes the session and the given versions and removes their running notes, atomically. `refused`: versions of
-  /// failed
-  /// turns, whose write may have reached the disk; they are removed.
+  /// failed turns, whose write may have reached the disk; they are removed. `replaced`: as for commit_staged.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync,
                                     std::span<const version_id> refused = {});
   [[nodiscard]] result<void> commit_shared(const session_record& session, std::span<const shared_version> versions,
-                                           bool sync, std::span<const version_id> refused = {});
+                                           bool sync, std::span<const version_id> refused = {},
+                                           session_uid replaced = 0);
   /// Writes only the session's own record.
   [[nodiscard]] result<void> rewrite(const session_record& session);
   /// As commit, for a session whose versions were staged. Also removes the versions and running notes of the session
@@ -102,11 +103,10 @@ class session_store {
  private:
   using each_version = std::function<void(const std::function<void(const version_record&)>&)>;
   [[nodiscard]] result<void> commit_each(const session_record& session, const each_version& versions, bool sync,
-                                         std::span<const version_id> refused);
-  [[nodiscard]] result<void> write_session(const session_record& session, safety how,
+                                         std::span<const version_id> refused, session_uid replaced);
+  [[nodiscard]] result<void> write_session(const session_record& session, session_uid replaced, safety how,
                                            const std::function<void(change_list&)>& more);
   [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
-  void load_shares();
   [[nodiscard]] result<std::vector<state_entry>> states_going(session_uid uid,
                                                               const std::function<bool(version_id)>& goes);
 

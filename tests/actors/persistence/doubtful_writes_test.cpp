@@ -51,6 +51,38 @@ BOOST_AUTO_TEST_CASE(behind_a_failed_write_nothing_is_written_until_the_disk_was
   b.turn("t", {2}, "b");
 }
 
+BOOST_AUTO_TEST_CASE(a_refused_removal_that_the_disk_stored_keeps_the_states_of_a_fork) {
+  doubt_bench b;
+  b.turn("s", {1, 2}, "a");
+  b.pass(3s);
+  b.answered<done>(fork_session{{0, 1}, {default_tenant, "s"}, {default_tenant, "t"}, {}});
+  b.fill_disk_behind_a_write();
+  b.tell(remove_session{{0, 1}, {default_tenant, "t"}});
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  b.recover();
+  b.crash();
+  b.open();
+  const auto o = b.opened("t");
+  BOOST_REQUIRE(o.resume.state != nullptr);
+  BOOST_TEST((*o.resume.state == *state_after(tokens_t{1, 2})));
+}
+
+BOOST_AUTO_TEST_CASE(a_broken_answer_that_has_no_room_leaves_nothing_behind) {
+  doubt_bench b(1);
+  b.turn("s", {1}, "a");
+  note_running n{b.opened("s").lease, {}};
+  n.so_far.tokens = tokens_t(20, 1);
+  b.tell(std::move(n));
+  b.crash();
+  b.open();
+  b.fill_disk_behind_a_write();
+  BOOST_TEST(b.described("s").versions.size() == 1u);  // what the disk stored of the answer was refused
+  b.recover();
+  b.answered<done>(rollback_session{{0, 1}, {default_tenant, "s"}, 0});
+  const auto found = storage::verify(*b.db).value();
+  BOOST_TEST(found.damaged_count == 0u, (found.damaged.empty() ? "" : found.damaged.front().why));
+}
+
 namespace {
 
 /// A disk that recovers up to some write, then a crash; how often until all writes succeed.
@@ -86,5 +118,15 @@ BOOST_AUTO_TEST_CASE(a_crash_while_a_refused_fork_is_undone_leaves_whole_session
     b.tell(fork_session{{0, 1}, {default_tenant, "s"}, {default_tenant, "t"}, {}});
     BOOST_TEST((b.refusal().kind == error_kind::no_space));
     BOOST_TEST((b.turn("t", {7}, "x").durable == durability::memory));  // takes the name
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_while_a_refused_import_is_undone_leaves_whole_sessions) {
+  crash_at_each_write([](doubt_bench& b) {
+    const session_key s{default_tenant, "s"};
+    const std::string file = b.answered<session_bytes>(export_session{{0, 1}, s, true}).file;
+    b.fill_disk(6);  // behind the mark, the versions and the record, of which each is written and flushed
+    b.tell(import_session{{0, 1}, s, file, true});
+    BOOST_TEST((b.refusal().kind == error_kind::no_space));
   });
 }
