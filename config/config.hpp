@@ -196,6 +196,7 @@ struct model_defaults {
   std::vector<std::string> stop{"\nUser:"};
   std::string no_think_opening = "Assistant: <think>\n</think";
   bool default_think = false;
+  std::uint32_t default_think_tokens_max = 0;
 };
 
 /// The demo model is small and its distributions are sharp: penalties would suppress the only correct answer.

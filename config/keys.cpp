@@ -563,6 +563,10 @@ std::vector<key> model_keys(std::string_view model) {
       model_default<&m::stop>("stop", "Stop strings of chat requests that send none."),
       model_default<&m::no_think_opening>("no_think_opening", "Text that opens an answer without thinking."),
       model_default<&m::default_think>("default_think", "Whether chat requests think first if they do not specify it."),
+      model_default<&m::default_think_tokens_max>(
+          "default_think_tokens_max",
+          "Tokens of the thoughts of an answer, for requests that set no limit; 0: no limit.")
+          .range(0, limits::max_tokens_max),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));

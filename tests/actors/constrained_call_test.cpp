@@ -104,8 +104,18 @@ BOOST_AUTO_TEST_CASE(thoughts_end_at_their_limit) {
   BOOST_TEST(!rule_of(R"(,"max_reasoning_tokens":3})", protocol::dialects::chat).rule);  // it does not think
   BOOST_TEST(!rule_of(R"(,"think":true})", protocol::dialects::chat).rule);
 
+  bench by_default;
+  by_default.model->served.preset.default_think_tokens_max = 2;
+  by_default.send(chat_head + R"(,"think":true})");
+  BOOST_REQUIRE(by_default.submitted.at(0).rows.at(0).rule);
+  BOOST_TEST(next_of(by_default.submitted[0].rows[0], ">a").size() == 256u);
+  BOOST_TEST(next_of(by_default.submitted[0].rows[0], ">ab") == "<");
+
   bench unable;
   unable.model->served.constrains = false;
+  unable.model->served.preset.default_think_tokens_max = 2;
+  unable.send(chat_head + R"(,"think":true})");
+  BOOST_TEST(!unable.submitted.at(0).rows.at(0).rule);  // no request is refused for a default
   unable.send(chat_head + R"(,"think":true,"max_reasoning_tokens":3})");
   BOOST_TEST(unable.out->status == 400u);
   BOOST_TEST(unable.has(R"("param":"max_reasoning_tokens")"));

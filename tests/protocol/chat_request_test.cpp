@@ -160,6 +160,16 @@ BOOST_AUTO_TEST_CASE(a_preset_that_thinks) {
   BOOST_TEST((test::parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
   const auto limited = test::parse_chat_completion(base + R"(,"max_reasoning_tokens":20})", preset, {});
   BOOST_TEST(limited->thoughts.value().tokens_max == 20u);
+
+  preset.default_think_tokens_max = 7;
+  const auto limit_of = [&](const std::string& more) {
+    const auto thoughts = test::parse_chat_completion(base + more + "}", preset, {})->thoughts;
+    return thoughts ? std::to_string(thoughts->tokens_max) + thoughts->field : "none";
+  };
+  BOOST_TEST(limit_of("") == "7");
+  BOOST_TEST(limit_of(R"(,"max_reasoning_tokens":20)") == "20max_reasoning_tokens");
+  for (const auto none : {R"(,"max_reasoning_tokens":-1)", R"(,"thinking_budget":0)", R"(,"think":false)"})
+    BOOST_TEST(limit_of(none) == "none", none);
 }
 
 BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {

@@ -148,6 +148,20 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_TEST(again[before.size()] == next);
 }
 
+BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_the_limit_that_it_began_with) {
+  response_facts facts;
+  facts.effort = "high";
+  model_preset preset;
+  preset.default_think_tokens_max = 7;
+  const auto limit_of = [&] {
+    const auto request = go_on_with(logged(response_writer(facts), "drain"), preset, {}, {});
+    return request->thoughts ? request->thoughts->tokens_max : 0;
+  };
+  BOOST_TEST(limit_of() == 0u);
+  facts.thought_tokens_max = 9;
+  BOOST_TEST(limit_of() == 9u);
+}
+
 BOOST_AUTO_TEST_CASE(a_turn_of_another_route_is_no_response) {
   logged_response turn{id, "{\"temperature\":1}", "", "x", "stop", ""};
   BOOST_TEST(!read_logged(turn).has_value());

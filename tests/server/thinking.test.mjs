@@ -89,6 +89,26 @@ test('chat: with a schema and with tools, the thoughts end and the answer matche
     }
 });
 
+test('the default of the configuration holds for requests that set no limit', { skip: noOracle }, async () => {
+  const server = await serveTiny('--set', 'drain.grace_ms=0', '--set', 'models.tiny.default_think_tokens_max=6');
+  const client = new OpenAI({ apiKey: 'any', baseURL: `${server.url}/v1`, maxRetries: 0 });
+  try {
+    const thought = async (fields) => {
+      const { usage } = await client.chat.completions.create({ ...base, ...fields });
+      return usage.completion_tokens_details.reasoning_tokens;
+    };
+    const by_default = await thought({ reasoning_effort: 'high' });
+    assert.ok(by_default > 0 && by_default <= 6 + tag_tokens_max, String(by_default));
+    assert.equal(await thought({}), 0);
+    assert.ok(await thought({ reasoning_effort: 'high', max_reasoning_tokens: -1 }) > 6 + tag_tokens_max);
+    assert.ok(await thought({ reasoning_effort: 'high', max_reasoning_tokens: 40 }) > 6 + tag_tokens_max);
+    const response = await client.responses.create({ model: '', input: 'Why?', max_output_tokens: 60, reasoning: { effort: 'high' } });
+    assert.equal(response.reasoning.max_tokens, 6);
+  } finally {
+    assert.equal((await server.stop()).code, 0);
+  }
+});
+
 test('responses: whole, streamed and after an interruption', { skip: noOracle }, async () => {
   const [client] = clients;  // thinks on and on
   const request = { model: '', input: 'Why is the sky blue?', max_output_tokens: 60, temperature: 1,

@@ -18,7 +18,7 @@ std::mt19937_64& local_random() {
 }
 
 /// Applies the request's weights to a mixture. A mixture allows only one answer, and no session or prompt scores.
-result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
+result<void> mix(std::optional<tuned_state>& state, protocol::generation_request& request) {
   const auto no = [](const char* field, const char* complaint) {
     return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " for a mixture of states",
                  field};
@@ -32,6 +32,7 @@ result<void> mix(std::optional<tuned_state>& state, const protocol::generation_r
   if (request.n > 1) return no("n", "above 1");
   if (request.best_of > 1) return no("best_of", "above 1");
   if (request.echo && request.sampling.logprobs) return no("echo", "used with logprobs");
+  if (request.thoughts && request.thoughts->field.empty()) request.thoughts.reset();  // GPUs have no rules for mixtures
   return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
 }
 
@@ -39,10 +40,12 @@ error not_constrained(const std::string& field) {
   return {error_kind::unsupported, field + " is not supported by the device of this model", field};
 }
 
+using rule_ref = std::shared_ptr<const sampling::constraint>;
+
 /// What the tokens of each row must follow; null: nothing.
-result<std::shared_ptr<const sampling::constraint>> rule_of(const protocol::generation_request& request,
-                                                            const served_model& model, const service_context& context) {
-  std::shared_ptr<const sampling::constraint> rule;
+result<rule_ref> rule_of(const protocol::generation_request& request, const served_model& model,
+                         const service_context& context) {
+  rule_ref rule;
   if (const auto& wanted = request.constraint; wanted && model.constrains) {
     auto compiled = context.grammars->get(*wanted, model.vocabulary, context.settings.limits);
     if (!compiled) return compiled.error();
@@ -53,9 +56,12 @@ result<std::shared_ptr<const sampling::constraint>> rule_of(const protocol::gene
     return not_constrained(wanted->field);
   }
   if (!request.thoughts) return rule;
-  if (!model.constrains) return not_constrained(request.thoughts->field);
-  return grammar::limit_thoughts(model.vocabulary, request.thoughts->tokens_max, request.thoughts->field,
-                                 std::move(rule), request.answered);
+  const bool by_default = request.thoughts->field.empty();
+  if (!model.constrains)
+    return by_default ? result<rule_ref>(std::move(rule)) : not_constrained(request.thoughts->field);
+  auto limited = grammar::limit_thoughts(model.vocabulary, request.thoughts->tokens_max, request.thoughts->field, rule,
+                                         request.answered);
+  return limited || !by_default ? std::move(limited) : result<rule_ref>(std::move(rule));
 }
 
 }  // namespace

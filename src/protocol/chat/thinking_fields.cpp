@@ -104,6 +104,8 @@ void read_thinking(const object_reader& body, const model_preset& preset, genera
     found.take_limit(body, name);
 
   out.think = found.mode.value_or(preset.default_think ? think_mode::on : think_mode::off);
+  const std::uint32_t standard = preset.default_think_tokens_max;
+  if (!found.tokens_max && standard > 0) out.thoughts = thought_limit{standard, ""};
   const std::int64_t tokens_max = found.tokens_max.value_or(-1);
   if (tokens_max == 0) out.think = think_mode::off;
   if (tokens_max > 0) out.thoughts = thought_limit{static_cast<std::uint32_t>(tokens_max), found.tokens_field};

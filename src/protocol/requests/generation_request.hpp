@@ -50,7 +50,7 @@ struct text_constraint {
 /// A limit on the thoughts of an answer.
 struct thought_limit {
   std::uint32_t tokens_max = 0;
-  std::string field;  ///< of the request, for errors
+  std::string field;  ///< of the request, for errors; empty: the model's default, which holds where it can
 };
 
 /// The texts of the chat template.

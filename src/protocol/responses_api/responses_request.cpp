@@ -189,6 +189,12 @@ void read_rules(const object_reader& settings, const model_preset& preset, const
     }
 }
 
+/// For an answer that is continued: the response has the limit that it began with.
+model_preset without_limit(model_preset preset) {
+  preset.default_think_tokens_max = 0;
+  return preset;
+}
+
 sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
                                       std::uint64_t counted) {
   const auto number = [&](std::string_view name, double standard) {
@@ -330,7 +336,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
       if (k.facts.max_output_tokens) k.facts.max_output_tokens = k.facts.tokens_max;
     }
     generation_request r;
-    read_thinking(response, preset, r);
+    read_thinking(response, without_limit(preset), r);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
     r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_sampled, counted);
