@@ -167,8 +167,9 @@ BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
     b.pool.run_one();
     b.read_mailbox();
     const auto& row = b.submitted.at(0).rows.at(0);
-    BOOST_TEST(next_of(row, ">So").size() > 200u);                        // free text
-    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"") == "\\a");     // a call has begun
+    BOOST_TEST(next_of(row, ">So").size() > 200u);            // free text
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"") == "\\n");  // a call has begun; its name is first
+    BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"") == "\\a");
     BOOST_TEST(next_of(row, ">So <tool_call>{\"name\":\"add\"}") == "");  // never without arguments
     b.admit();
     b.say(">So: <tool_ca");
@@ -176,10 +177,30 @@ BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
     b.say("ll>{\"name\":\"add\",\"arguments\":{\"a\":1}}");
     b.finish(device::finish_cause::stop_id);
     BOOST_TEST(b.has(R"("name":"add")"));
-    BOOST_TEST(b.has(R"("arguments":"{\"a\":1}")"));
+    BOOST_TEST(b.has(stream ? R"("function":{"arguments":"1}"})" : R"("arguments":"{\"a\":1}")"));
     BOOST_TEST(b.has(R"("finish_reason":"tool_calls")"));
     BOOST_TEST(!b.has("tool_ca\""));
     if (!stream) BOOST_TEST(b.has(R"("content":"So: ")"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(arguments_are_streamed_and_a_cut_call_stays_one) {
+  const std::string tools =
+      R"(,"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"string"}}}}}])";
+  for (const bool stream : {false, true}) {
+    bench b;
+    b.send(chat + tools + (stream ? R"(,"stream":true})" : "}"));
+    b.pool.run_one();
+    b.read_mailbox();
+    b.admit();
+    b.say("> <tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"on");
+    if (stream) BOOST_TEST(b.has(R"("function":{"arguments":"n"})"));
+    b.say("e");
+    if (stream) BOOST_TEST(b.has(R"("function":{"arguments":"e"})"));
+    b.finish(device::finish_cause::budget);
+    BOOST_TEST(b.has(R"("name":"add")"));
+    if (!stream) BOOST_TEST(b.has(R"("arguments":"{\"a\":\"one")"));
+    BOOST_TEST(b.has(R"("finish_reason":"length")"));
   }
 }
 

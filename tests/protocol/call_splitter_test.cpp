@@ -9,7 +9,7 @@ namespace {
 
 struct divided {
   std::string text;
-  std::vector<std::string> calls;  // "name arguments"
+  std::vector<std::string> calls;  // "name arguments", and "cut" if it is not whole
 };
 
 tool_names names() { return std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"add", "now"}); }
@@ -18,10 +18,18 @@ divided divide(std::string_view text, std::size_t cut, bool at_once = false) {
   call_splitter splitter(names(), at_once);
   divided out;
   std::vector<tool_call> calls;
-  splitter.push(text.substr(0, cut), out.text, calls);
-  splitter.push(text.substr(cut), out.text, calls);
-  splitter.finish(out.text, calls);
-  for (const auto& call : calls) out.calls.push_back(call.name + ' ' + call.arguments);
+  const auto take = [&](std::vector<call_piece> pieces) {
+    for (const auto& piece : pieces) add_piece(piece, calls);
+  };
+  for (const auto piece : {text.substr(0, cut), text.substr(cut)}) {
+    std::vector<call_piece> pieces;
+    splitter.push(piece, out.text, pieces);
+    take(std::move(pieces));
+  }
+  std::vector<call_piece> pieces;
+  splitter.finish(out.text, pieces);
+  take(std::move(pieces));
+  for (const auto& call : calls) out.calls.push_back(call.name + ' ' + call.arguments + (call.whole ? "" : " cut"));
   return out;
 }
 
@@ -57,12 +65,30 @@ BOOST_AUTO_TEST_CASE(every_form_is_found_at_every_cut) {
       {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"}\\\"]</tool_call>\"}}</tool_call>",
        "",
        {R"(add {"a":"}\"]</tool_call>"})"}},
+      {"<tool_calls>[{\"name\":\"now\",\"arguments\":{}} , {\"function\":{\"name\":\"add\", "
+       "\"arguments\":{\"a\":1}},\"id\":\"}\"}]"
+       "</tool_calls>",
+       "",
+       {"now {}", added}},
+      {"```json\n{ \"name\" : \"add\" , \"parameters\" : { \"a\" : 1 }, \"id\": [\"}\", {}] }\n``` ok", "ok", {added}},
+      {"<tool_call>{\"n\\u0061me\": \"\\u0061dd\", \"argum\\u0065nts\": {\"a\":1}}</tool_call>", "", {added}},
+      // Cut within the arguments, or no JSON there: what has come of the call stays.
+      {"So: <tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"b c", "So: ", {"add {\"a\":\"b c cut"}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":12", "", {"add {\"a\": cut"}},
+      {"[1] <tool_calls>[{\"name\":\"now\",\"arguments\":{}},{\"name\":\"add\",\"arguments\":{\"a\"",
+       "[1] ",
+       {"now {}", "add {\"a\" cut"}},
+      {"<tool_calls>[{\"name\":\"now\",\"arguments\":{}},{\"na", "", {"now {}"}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1,}} x", "}} x", {"add {\"a\":1, cut"}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1}\n</tool_call> x", "x", {added}},  // a bracket is missing
       // No calls: another name, no JSON, cut JSON, arguments of the wrong type, a tag alone, text like a mark.
       {"```json\n{\"name\":\"other\",\"arguments\":{}}\n```",
        "```json\n{\"name\":\"other\",\"arguments\":{}}\n```",
        {}},
       {"<tool_call>x", "<tool_call>x", {}},
       {"<tool_call>{\"name\":\"add\"", "<tool_call>{\"name\":\"add\"", {}},
+      {"<tool_call>{\"name\":\"ad\",\"arguments\":{}}", "<tool_call>{\"name\":\"ad\",\"arguments\":{}}", {}},
+      {"<tool_call>{\"arguments\":{\"a\":1},", "<tool_call>{\"arguments\":{\"a\":1},", {}},
       {"<tool_call>{\"name\":\"add\",\"arguments\":5}y", "<tool_call>{\"name\":\"add\",\"arguments\":5}y", {}},
       {"<tool_call>", "<tool_call>", {}},
       {"a < b, <tool_x> and ```python\n1\n``` and **Tool", "a < b, <tool_x> and ```python\n1\n``` and **Tool", {}},
@@ -91,7 +117,7 @@ BOOST_AUTO_TEST_CASE(an_answer_may_begin_with_the_call) {
 BOOST_AUTO_TEST_CASE(text_is_not_held_back_without_need) {
   call_splitter splitter(names(), false);
   std::string text;
-  std::vector<tool_call> calls;
+  std::vector<call_piece> calls;
   splitter.push("Hello <", text, calls);
   BOOST_TEST(text == "Hello ");
   splitter.push("b> `", text, calls);
@@ -100,6 +126,31 @@ BOOST_AUTO_TEST_CASE(text_is_not_held_back_without_need) {
   text.clear();
   plain.push("<tool_call>", text, calls);
   BOOST_TEST(text == "<tool_call>");
+}
+
+BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {
+  call_splitter splitter(names(), false);
+  std::string text;
+  const auto more = [&](std::string_view piece) {
+    std::vector<call_piece> calls;
+    splitter.push(piece, text, calls);
+    std::string out;
+    for (const auto& call : calls) {
+      out += call.name + (call.name.empty() ? "" : " ");
+      out += call.arguments + (call.ends ? "." : "");
+    }
+    return out;
+  };
+  BOOST_TEST(more("<tool_calls>[{\"name\": \"add\", \"argu") == "");
+  BOOST_TEST(more("ments\": ") == "");
+  BOOST_TEST(more("{") == "add {");
+  BOOST_TEST(more(" \"text\": \"one") == "\"text\":\"one");
+  BOOST_TEST(more(" two\", \"n\": 4") == " two\",\"n\":");
+  BOOST_TEST(more("2 }") == "42}.");
+  BOOST_TEST(more("}, {\"name\": \"now\", \"arguments\": {}}") == "now {}.");
+  BOOST_TEST(more(", {\"name\": \"add\", \"arguments\": {\"a\"") == "add {\"a\"");
+  BOOST_TEST(more(":1}}]</tool_calls> bye") == ":1}.");
+  BOOST_TEST(text == "bye");
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_with_calls_is_found_again) {
@@ -112,6 +163,16 @@ BOOST_AUTO_TEST_CASE(an_answer_with_calls_is_found_again) {
   BOOST_TEST(out.text == "So:\n");
   BOOST_TEST(out.calls.size() == 2u);
   BOOST_TEST(text_with_calls("plain", {}) == "plain");
+  std::string cut = "So:", content;
+  call_piece piece{"", "add", "{\"a\":"};
+  add_piece(piece, cut);
+  const auto again = split_calls(cut, names(), content);
+  BOOST_REQUIRE_EQUAL(again.size(), 1u);
+  BOOST_TEST(again[0].arguments == "{\"a\":");
+  BOOST_TEST(!again[0].whole);
+  piece = {"", "", "1}", true};
+  add_piece(piece, cut);
+  BOOST_TEST(cut == text_with_calls("So:", {{calls.front()}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

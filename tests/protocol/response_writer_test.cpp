@@ -162,6 +162,72 @@ BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_the_limit_that_it_began_with) {
   BOOST_TEST(limit_of() == 9u);
 }
 
+/// A response that calls tools: the first call in two steps, and the beginning of a second one.
+std::string called(const response_writer& writer) {
+  std::string events = writer.begin_event(head(), 0);
+  const std::vector<call_piece> pieces{
+      {call_id(id, 0, 0), "add", "{\"a\""}, {"", "", ":1}", true}, {call_id(id, 0, 1), "add", "{\"b", false, 1}};
+  for (const auto& piece : pieces) {
+    const row_delta delta{0, "", "", {}, {&piece, 1}};
+    events += writer.delta_events(head(), {&delta, 1});
+  }
+  return events;
+}
+
+logged_response logged_call(const response_writer& writer, std::string arguments, const char* stopped) {
+  auto turn = logged(writer, stopped);
+  turn.reasoning.clear();
+  turn.finish_reason = "length";
+  turn.answer =
+      "```json\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n```\n```json\n{\"name\":\"add\",\"arguments\":" + arguments;
+  return turn;
+}
+
+response_facts with_tools() {
+  response_facts facts;
+  facts.tools = R"([{"type":"function","name":"add"}])";
+  return facts;
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_is_cut_is_told_again_and_continues) {
+  const response_writer writer(with_tools());
+  const auto before = cut(called(writer));
+  BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == before, boost::test_tools::per_element());
+  BOOST_REQUIRE_EQUAL(before.size(), 2u + 5u + 2u);  // of the response; of a whole call; of the cut one
+  answer_end end;
+  end.reason = finish_reason::length;
+  (void)writer.end_event(head(), 0, end, nullptr);
+  const auto ending = cut(writer.last_events(head(), {}, nullptr));
+  BOOST_REQUIRE_EQUAL(ending.size(), 2u);
+  BOOST_TEST(ending[0].find("response.output_item.done") != std::string::npos);
+  BOOST_TEST(ending[0].find(R"("status":"incomplete","call_id":"call_)") != std::string::npos);
+  BOOST_TEST(ending[0].find(R"("arguments":"{\"b"}})") != std::string::npos);
+
+  const auto known = read_logged(logged_call(writer, "{\"b", ""));
+  BOOST_REQUIRE(known.has_value());
+  auto all = before;
+  all.insert(all.end(), ending.begin(), ending.end());
+  auto again = cut(response_events(*known, std::nullopt, nullptr));
+  BOOST_REQUIRE_EQUAL(again.size(), all.size());
+  BOOST_TEST(std::equal(again.begin(), again.end() - 1, all.begin()));  // the last one has the usage
+
+  const auto request = go_on_with(logged_call(writer, "{\"b", ""), {}, {}, {all.size() - 1, true, std::nullopt});
+  BOOST_REQUIRE(request.has_value());
+  BOOST_TEST(request->writer->begin_event(head(), 0).empty());
+  const call_piece rest{"", "", "\":2}", true, 1};
+  const row_delta delta{0, "", "", {}, {&rest, 1}};
+  const auto next = cut(request->writer->delta_events(head(), {&delta, 1}));
+  BOOST_REQUIRE_EQUAL(next.size(), 3u);
+  BOOST_TEST(next[0].find("\"sequence_number\":" + std::to_string(all.size()) + ",") != std::string::npos);
+  BOOST_TEST(next[1].find(R"("arguments":"{\"b\":2}")") != std::string::npos);
+
+  const auto& after = static_cast<const response_writer&>(*request->writer);
+  const auto whole = read_logged(logged_call(after, "{\"b\":2}}\n```", ""));
+  again = cut(response_events(*whole, all.size() - 1, nullptr));
+  BOOST_REQUIRE_EQUAL(again.size(), next.size() + 1);
+  BOOST_TEST(std::equal(next.begin(), next.end(), again.begin()));
+}
+
 BOOST_AUTO_TEST_CASE(a_turn_of_another_route_is_no_response) {
   logged_response turn{id, "{\"temperature\":1}", "", "x", "stop", ""};
   BOOST_TEST(!read_logged(turn).has_value());

@@ -50,15 +50,17 @@ async function streamed(client, request) {
   const calls = [];
   let content = '';
   let finish;
+  let pieces = 0;
   for await (const { choices: [choice] } of await client.chat.completions.create({ ...request, stream: true })) {
     content += choice.delta.content ?? '';
     finish = choice.finish_reason ?? finish;
     for (const { index, id, function: f } of choice.delta.tool_calls ?? []) {
       calls[index] ??= { id, name: f.name, arguments: '' };
       calls[index].arguments += f.arguments ?? '';
+      pieces += f.arguments ? 1 : 0;
     }
   }
-  return { calls, content, finish };
+  return { calls, content, finish, pieces };
 }
 
 test('chat: a required call parses and matches, whole and streamed', async () => {
@@ -78,7 +80,44 @@ test('chat: a required call parses and matches, whole and streamed', async () =>
         assert.equal(stream.content, '');
         assert.equal(stream.calls[0].name, message.tool_calls[0].function.name);
         assert.equal(stream.calls[0].arguments, message.tool_calls[0].function.arguments);
+        assert.ok(stream.pieces > 1, 'arguments come as the model writes them');
       }
+});
+
+const write = {
+  name: 'write',
+  parameters: { type: 'object', properties: { text: { type: 'string', minLength: 1000, maxLength: 1200 } }, required: ['text'], additionalProperties: false },
+};
+
+test('chat: a call that is cut keeps the part of its arguments that has come', async () => {
+  for (const client of clients.slice(0, 1)) {  // the other model may write any white space before the arguments
+    const request = { ...base, tools: [{ type: 'function', function: write }], tool_choice: 'required', parallel_tool_calls: false, seed: 1 };
+    const limited = { ...request, max_tokens: 120 };
+    const { message, finish_reason } = (await client.chat.completions.create(limited)).choices[0];
+    assert.equal(finish_reason, 'length');
+    const [{ function: made }] = message.tool_calls;
+    assert.equal(made.name, 'write');
+    assert.throws(() => JSON.parse(made.arguments));
+    const stream = await streamed(client, limited);
+    assert.equal(stream.finish, 'length');
+    assert.equal(stream.calls[0].arguments, made.arguments);
+    const whole = (await client.chat.completions.create({ ...request, max_tokens: 2000 })).choices[0].message.tool_calls[0].function;
+    assert.ok(whole.arguments.startsWith(made.arguments), 'the beginning of the whole call');
+
+    const stopped = await streamed(client, { ...request, stop: ['text'] });
+    assert.equal(stopped.finish, 'stop');
+    assert.equal(stopped.calls[0].arguments, '{"');
+    // A helper of the client that puts chunks together, and raises an error for what is cut.
+    const helper = client.chat.completions.stream({ ...request, max_tokens: 2000 });
+    const deltas = [];
+    helper.on('tool_calls.function.arguments.delta', ({ arguments_delta: delta }) => deltas.push(delta));
+    const done = (await helper.finalChatCompletion()).choices[0].message.tool_calls[0].function;
+    assert.equal(deltas.join(''), done.arguments);
+    assert.equal(done.arguments, whole.arguments);
+    const history = [...messages, message, { role: 'tool', tool_call_id: message.tool_calls[0].id, content: '' }];
+    await assert.rejects(client.chat.completions.create({ ...base, messages: history }),
+      (e) => e.status === 400 && e.param === 'messages[1].tool_calls[0].function.arguments');
+  }
 });
 
 test('chat: several calls, several answers', async () => {
@@ -183,6 +222,7 @@ test('responses: calls, whole and streamed, and their results', async () => {
     assert.equal(text, streamedCall.arguments);
     isCall(streamedCall);
     assert.ok(types.includes('response.function_call_arguments.done'));
+    assert.ok(types.filter((type) => type === 'response.function_call_arguments.delta').length > 1);
 
     const stateless = await client.responses.create({
       ...request, store: false,
@@ -190,6 +230,39 @@ test('responses: calls, whole and streamed, and their results', async () => {
         { type: 'function_call_output', call_id: 'c', output: '5' }],
     });
     isCall(stateless.output.find((item) => item.type === 'function_call'));
+  }
+});
+
+test('responses: a call that is cut continues', async () => {
+  for (const client of clients.slice(0, 1)) {
+    const request = { model: '', input: 'Write.', tools: [{ type: 'function', ...write }], tool_choice: 'required', parallel_tool_calls: false };
+    const events = [];
+    for await (const event of await client.responses.create({ ...request, max_output_tokens: 120, stream: true })) events.push(event);
+    const { response: cut } = events.at(-1);
+    assert.equal(cut.status, 'incomplete');
+    const [item] = cut.output;
+    assert.deepEqual([item.type, item.status, item.name], ['function_call', 'incomplete', 'write']);
+    const text = events.map((event) => (event.type === 'response.function_call_arguments.delta' ? event.delta : '')).join('');
+    assert.equal(text, item.arguments);
+    assert.equal(events.some((event) => event.type === 'response.function_call_arguments.done'), false);
+    assert.equal(events.at(-2).type, 'response.output_item.done');
+    assert.deepEqual((await client.responses.retrieve(cut.id)).output, cut.output);
+    const told = [];
+    for await (const event of await client.responses.retrieve(cut.id, { stream: true })) told.push(event);
+    assert.deepEqual(told.slice(0, -1), events.slice(0, -1));
+
+    const answer = await fetch(`${client.baseURL}/responses/${cut.id}/continue`,
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ max_output_tokens: 2000 }) });
+    const more = await answer.text();
+    const rest = more.split('\n').filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)));
+    const next = rest.filter((event) => event.sequence_number >= events.length);
+    const { response: whole } = next.at(-1);
+    assert.equal(whole.status, 'completed');
+    assert.equal(whole.output.length, 1);
+    assert.deepEqual([whole.output[0].id, whole.output[0].call_id, whole.output[0].status], [item.id, item.call_id, 'completed']);
+    const added = next.map((event) => (event.type === 'response.function_call_arguments.delta' ? event.delta : '')).join('');
+    assert.equal(item.arguments + added, whole.output[0].arguments);
+    assert.ok(JSON.parse(whole.output[0].arguments).text.length >= 1000);
   }
 });
 

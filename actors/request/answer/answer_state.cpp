@@ -234,21 +234,24 @@ void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
 void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   row_state& r = at(prompt, row);
   begin_row(prompt, row);
-  const std::uint32_t first_call = r.calls_made;
   row_text::piece piece = take_piece(prompt, row);
   if (piece.empty()) return;
   r.tokens_since_event = 0;
   keep(piece);
   if (r.has_delta) write_deltas();
   r.has_delta = true;
-  deltas_.push_back({{prompt, row}, std::move(piece), first_call});
+  deltas_.push_back({{prompt, row}, std::move(piece)});
 }
 
-/// The new text of a row; its calls get ids.
+/// The new text of a row; its calls get numbers and ids.
 row_text::piece answer_state::take_piece(std::uint32_t prompt, std::uint32_t row) {
   row_state& r = at(prompt, row);
   row_text::piece piece = r.text.take();
-  for (auto& call : piece.calls) call.id = protocol::call_id(head_.id, choice_index(prompt, row), r.calls_made++);
+  for (auto& call : piece.calls) {
+    const bool begins = !call.name.empty();
+    call.number = begins ? r.calls_made++ : r.calls_made - 1;
+    if (begins) call.id = protocol::call_id(head_.id, choice_index(prompt, row), call.number);
+  }
   return piece;
 }
 
@@ -259,11 +262,11 @@ void answer_state::write_deltas() {
   std::vector<std::vector<logprob_entry>> scores;
   scores.reserve(deltas_.size());
   std::vector<protocol::row_delta> rows;
-  for (auto& [of, piece, first_call] : deltas_) {
+  for (auto& [of, piece] : deltas_) {
     row_state& r = at(of.prompt, of.row);
     r.has_delta = false;
     scores.push_back(entries(std::move(piece.logprobs), r.place));
-    rows.push_back({index(of), piece.reasoning, piece.content, scores.back(), piece.calls, first_call});
+    rows.push_back({index(of), piece.reasoning, piece.content, scores.back(), piece.calls});
   }
   const auto& writer = *call_.request.writer;
   stream_ += writer.delta_events(head_, rows);
@@ -281,7 +284,7 @@ void answer_state::collect(std::uint32_t prompt, std::uint32_t row) {
   keep(piece);
   r.reasoning += piece.reasoning;
   r.content += piece.content;
-  std::ranges::move(piece.calls, std::back_inserter(r.calls));
+  for (const auto& call : piece.calls) protocol::add_piece(call, r.calls);
   std::ranges::move(piece.logprobs, std::back_inserter(r.logprobs));
 }
 
@@ -289,7 +292,7 @@ void answer_state::keep(const row_text::piece& piece) {
   if (!is_kept()) return;
   kept_.reasoning += piece.reasoning;
   kept_.content += piece.content;
-  if (!piece.calls.empty()) kept_.content = protocol::text_with_calls(kept_.content, piece.calls);
+  for (const auto& call : piece.calls) protocol::add_piece(call, kept_.content);
 }
 
 /// Keeps a token for the session, or to resume after a pause. Above pause_tokens_max the request cannot be paused any
@@ -308,13 +311,13 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
   r.text.finish();
   r.over = true;
   r.end = std::move(end);
-  if (r.text.calls() && r.end.reason == finish_reason::stop && !r.end.administrative)
-    r.end.reason = finish_reason::tool_calls;
   --rows_left_;
   if (call_.request.stream)
     send_piece(prompt, row);
   else
     collect(prompt, row);
+  if (r.text.calls() && r.end.reason == finish_reason::stop && !r.end.administrative)
+    r.end.reason = finish_reason::tool_calls;
   if (is_kept()) {
     kept_.visible_bytes = r.text.visible_bytes();
     kept_.end = r.end;
@@ -324,12 +327,17 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
 }
 
 void answer_state::continue_after(const std::vector<token_id>& earlier) {
-  row_text& text = at(0, 0).text;
-  text.go_on_after(earlier);
+  row_state& r = at(0, 0);
+  r.text.go_on_after(earlier);
   set_hidden_budget();
-  const row_text::piece known = text.take();
-  kept_.reasoning = known.reasoning;
-  kept_.content = known.content;
+  const row_text::piece known = take_piece(0, 0);
+  keep(known);
+  for (const auto& call : known.calls) protocol::add_piece(call, r.calls);
+  // Of a call that goes on, the client gets what is new.
+  if (!r.calls.empty() && r.calls.back().whole) r.calls.clear();
+  if (r.calls.empty()) return;
+  r.calls.erase(r.calls.begin(), r.calls.end() - 1);
+  r.calls.front().arguments.clear();
 }
 
 std::uint64_t answer_state::certain_bytes() const { return rows_.front().text.certain_bytes(); }

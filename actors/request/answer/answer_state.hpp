@@ -123,7 +123,6 @@ class answer_state {
   struct waiting_delta {
     row_place of;
     row_text::piece piece;
-    std::uint32_t first_call = 0;
   };
 
   prepared_call call_;

@@ -91,7 +91,6 @@ void row_text::finish() {
 void row_text::divide(std::string_view content, bool last) {
   call_splitter_.push(content, ready_.content, ready_.calls);
   if (last) call_splitter_.finish(ready_.content, ready_.calls);
-  calls_found_ = calls_found_ || !ready_.calls.empty();
 }
 
 void row_text::release(std::string_view bytes) {
@@ -108,6 +107,12 @@ void row_text::release(std::string_view bytes) {
   divide(parts.content, false);
 }
 
-row_text::piece row_text::take() { return std::exchange(ready_, {}); }
+row_text::piece row_text::take() {
+  for (const auto& piece : ready_.calls) {
+    calls_begun_ += piece.name.empty() ? 0 : 1;
+    calls_ended_ += piece.ends ? 1 : 0;
+  }
+  return std::exchange(ready_, {});
+}
 
 }  // namespace skein::request

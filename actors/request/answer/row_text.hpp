@@ -50,8 +50,8 @@ class row_text {
   /// Text that became final since the last take().
   struct piece {
     std::string reasoning, content;
-    std::vector<protocol::tool_call> calls;  ///< without ids
-    std::vector<scored_token> logprobs;      ///< of tokens that are at least partly in the text so far
+    std::vector<protocol::call_piece> calls;  ///< without ids
+    std::vector<scored_token> logprobs;       ///< of tokens that are at least partly in the text so far
     [[nodiscard]] bool empty() const {
       return reasoning.empty() && content.empty() && calls.empty() && logprobs.empty();
     }
@@ -66,8 +66,8 @@ class row_text {
   void finish();
   [[nodiscard]] piece take();
 
-  /// The row has called a tool.
-  [[nodiscard]] bool calls() const { return calls_found_; }
+  /// The row has called tools, and all calls are whole.
+  [[nodiscard]] bool calls() const { return calls_begun_ > 0 && calls_ended_ == calls_begun_; }
   /// The stop string that ended the row, if one did.
   [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
   /// Bytes of the tokens' text up to the cut; valid once finished. The cut removes a stop string and everything after
@@ -110,7 +110,7 @@ class row_text {
   protocol::answer_lead lead_;            // by token; the splitter works on final bytes
   std::deque<waiting_logprobs> waiting_;  // tokens whose bytes are still held back
   piece ready_;
-  bool calls_found_ = false;
+  std::uint32_t calls_begun_ = 0, calls_ended_ = 0;  // of those that were taken
   std::optional<std::string> stopped_;
   std::string scratch_;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;

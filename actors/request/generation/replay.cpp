@@ -29,20 +29,23 @@ std::string replay(const protocol::generation_request& request, const persistenc
 
   protocol::whole_row row;
   row.reasoning = version.reasoning;
-  protocol::call_splitter calls(request.tool_names, false);
-  calls.push(version.answer, row.content, row.tool_calls);
-  calls.finish(row.content, row.tool_calls);
+  row.tool_calls = protocol::split_calls(version.answer, request.tool_names, row.content);
   for (std::uint32_t i = 0; i < row.tool_calls.size(); ++i) row.tool_calls[i].id = protocol::call_id(head.id, 0, i);
   row.end.reason = version.finish_reason == "stop" ? protocol::finish_reason::stop : protocol::finish_reason::length;
-  if (!row.tool_calls.empty() && row.end.reason == protocol::finish_reason::stop)
-    row.end.reason = protocol::finish_reason::tool_calls;
+  const bool called = !row.tool_calls.empty() && std::ranges::all_of(row.tool_calls, &protocol::tool_call::whole);
+  if (called && row.end.reason == protocol::finish_reason::stop) row.end.reason = protocol::finish_reason::tool_calls;
   const protocol::token_usage usage = usage_of(version);
   protocol::session_note note = turn.note_of(version.id, replayed.durable, version.unfinished);
   note.replayed = true;
   if (note.parent) note.parent = version.parent;
 
   if (!streamed) return writer.body(head, {std::move(row)}, usage, &note);
-  const protocol::row_delta all{0, row.reasoning, row.content, {}, row.tool_calls};
+  std::vector<protocol::call_piece> calls;
+  for (std::uint32_t i = 0; i < row.tool_calls.size(); ++i) {
+    const auto& call = row.tool_calls[i];
+    calls.push_back({call.id, call.name, call.arguments, call.whole, i});
+  }
+  const protocol::row_delta all{0, row.reasoning, row.content, {}, calls};
   std::string events = writer.begin_event(head, 0);
   events += writer.delta_events(head, {&all, 1});
   events += writer.end_event(head, 0, row.end, &note);

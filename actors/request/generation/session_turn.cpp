@@ -139,6 +139,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
     const auto& unfinished = *opened_.unfinished;
     if (unfinished.template_name == "chat") {
       is_chat_ = true;
+      messages_.clear();  // tools of this request are described in them
       for (const auto& m : unfinished.messages) messages_.push_back({m.role, m.content, ""});
       chat_ = protocol::render_turns(messages_, think_, style_);
       resent_prompt_ = chat_.turns;

@@ -17,6 +17,7 @@ std::string grammar_key(const protocol::text_constraint& wanted, const tokenizer
   std::string key = words.hash();
   key += static_cast<char>('0' + static_cast<int>(wanted.what));
   key += static_cast<char>('0' + static_cast<int>(wanted.after));
+  key += wanted.calls ? 'c' : 's';
   for (const auto& mark : wanted.marks) (key += mark) += '\0';
   return key += wanted.text;
 }
@@ -108,6 +109,7 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
     return error{error_kind::unsupported, wanted.field + " is not supported by this server", wanted.field};
   grammar::options how;
   how.bounds = grammar::limits_to_generate();
+  how.bounds.calls = wanted.calls;
   how.bounds.source_bytes_max = limits.grammar_bytes_max;
   how.bounds.steps_max = limits.grammar_steps_max;
   auto of = wanted.text.size() > limits.grammar_bytes_max

@@ -23,6 +23,7 @@ struct limits {
   std::uint32_t whitespace_max = 256;       ///< bytes of white space between two tokens of JSON
   std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
   bool plain_numbers = false;               ///< integers without fraction and exponent, constants in one form
+  bool calls = false;                       ///< "name" comes before "arguments" in objects of these two names
   bool plain_hosts = false;                 ///< host names without Punycode; otherwise this format is not supported
 };
 

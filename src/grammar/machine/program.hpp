@@ -50,6 +50,7 @@ struct program {
     std::shared_ptr<const dfa> other_names;
     std::uint32_t other = none;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> other_by_label;
+    bool second_first = false;  ///< of two names, the second one has to come first
     [[nodiscard]] bool allows_others() const { return other != none || other_names != nullptr; }
   };
 

@@ -92,6 +92,7 @@ bool string_machine::has_name(const frame& object, std::uint32_t first, std::uin
   for (std::uint32_t i = first; i < last; ++i) {
     const std::uint64_t bit = std::uint64_t{1} << (i % 64);
     if ((seen[i / 64] & bit) != 0 || spec.labels[i].node == program::none) continue;
+    if (spec.second_first && i == 0 && (seen[0] & 2) == 0) continue;
     if (!only_required || (spec.required[i / 64] & bit) != 0) return true;
   }
   return false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "protocol/chat/call_head.hpp"
 #include "protocol/json/json_copy.hpp"
 
 namespace skein::protocol {
@@ -39,7 +40,7 @@ std::string_view without_heading(std::string_view text) {
   return trimmed_text.ends_with(heading) ? text.substr(0, trimmed_text.size() - heading.size()) : text;
 }
 
-std::optional<tool_call> call_of(json_value value) {
+std::optional<call_piece> call_of(json_value value) {
   if (!value.is(json_kind::object)) return std::nullopt;
   if (const auto function = value.member("function"); function && function->is(json_kind::object)) value = *function;
   auto name = value.member("name");
@@ -47,7 +48,10 @@ std::optional<tool_call> call_of(json_value value) {
   auto arguments = value.member("arguments");
   if (!arguments) arguments = value.member("parameters");
   if (!name || !name->text()) return std::nullopt;
-  tool_call call{"", std::string(*name->text()), "{}"};
+  call_piece call;
+  call.name = *name->text();
+  call.arguments = "{}";
+  call.ends = true;
   if (!arguments) return call;
   if (!arguments->is(json_kind::object)) return std::nullopt;
   call.arguments.clear();
@@ -60,10 +64,10 @@ std::optional<tool_call> call_of(json_value value) {
 
 std::span<const std::string_view> call_marks() { return marks; }
 
-bool call_splitter::take_calls(std::string_view json, std::vector<tool_call>& calls) const {
+bool call_splitter::take_calls(std::string_view json, std::vector<call_piece>& calls) const {
   const auto document = json_document::parse(json, {});
   if (!document) return false;
-  std::vector<tool_call> found;
+  std::vector<call_piece> found;
   const auto take = [&](json_value value) {
     auto call = call_of(value);
     if (!call || std::ranges::find(*names_, call->name) == names_->end()) return false;
@@ -80,7 +84,7 @@ bool call_splitter::take_calls(std::string_view json, std::vector<tool_call>& ca
   return true;
 }
 
-void call_splitter::push(std::string_view piece, std::string& text, std::vector<tool_call>& calls) {
+void call_splitter::push(std::string_view piece, std::string& text, std::vector<call_piece>& calls) {
   if (!names_) {
     text += piece;
     return;
@@ -89,18 +93,27 @@ void call_splitter::push(std::string_view piece, std::string& text, std::vector<
   while (advance(text, calls)) continue;
 }
 
-void call_splitter::finish(std::string& text, std::vector<tool_call>& calls) {
+void call_splitter::finish(std::string& text, std::vector<call_piece>& calls) {
   if (!names_) return;
   over_ = true;
   while (advance(text, calls)) continue;
-  if (!after_call_) text.append(in_call_ ? mark_ : "").append(held_);
+  const bool is_text = part_ == part::text || part_ == part::whole || (part_ == part::head && !in_list_);
+  if (is_text) text.append(part_ == part::text ? "" : mark_).append(held_);
   held_.clear();
 }
 
 /// One step; false: more text is needed.
-bool call_splitter::advance(std::string& text, std::vector<tool_call>& calls) {
-  if (after_call_) return skip_end();
-  return in_call_ ? read_json(text, calls) : find_mark(text);
+bool call_splitter::advance(std::string& text, std::vector<call_piece>& calls) {
+  switch (part_) {
+    case part::text: return find_mark(text);
+    case part::head: return read_head(calls);
+    case part::whole: return read_whole(text, calls);
+    case part::arguments: return read_arguments(calls);
+    case part::tail: return skip_tail();
+    case part::next: return skip_comma();
+    case part::end: return skip_end();
+  }
+  return false;
 }
 
 bool call_splitter::find_mark(std::string& text) {
@@ -114,8 +127,7 @@ bool call_splitter::find_mark(std::string& text) {
   if (first != std::string::npos) {
     text += without_heading(std::string_view(held_).substr(0, first));
     held_.erase(0, first + mark_.size());
-    in_call_ = true;
-    read_ = 0, depth_ = 0, quoted_ = escaped_ = false;
+    part_ = part::head;
     return true;
   }
   const std::size_t kept = over_ ? 0 : possible_beginning(held_);
@@ -124,12 +136,87 @@ bool call_splitter::find_mark(std::string& text) {
   return false;
 }
 
+bool call_splitter::read_head(std::vector<call_piece>& calls) {
+  auto found = find_head(held_);
+  if (found.open) return false;
+  read_ = 0, depth_ = 0, quoted_ = escaped_ = false;
+  const auto& head = found.head;
+  if (!head || (head->in_list && in_list_) || std::ranges::find(*names_, head->name) == names_->end()) {
+    part_ = part::whole;
+    return true;
+  }
+  call_piece begun;
+  begun.name = head->name;
+  calls.push_back(std::move(begun));
+  held_.erase(0, head->bytes);
+  depth_ = head->depth;
+  in_member_ = false;
+  in_list_ = in_list_ || head->in_list;
+  arguments_ = {};
+  mark_ = {};
+  part_ = part::arguments;
+  return true;
+}
+
+bool call_splitter::read_arguments(std::vector<call_piece>& calls) {
+  if (held_.empty()) return false;
+  if (calls.empty() || calls.back().ends) calls.emplace_back();
+  auto& piece = calls.back();
+  held_.erase(0, arguments_.push(held_, piece.arguments));
+  piece.ends = arguments_.now() == json_stream::phase::over;
+  if (piece.ends) part_ = part::tail;
+  if (arguments_.now() == json_stream::phase::broken) {
+    part_ = part::text;
+    in_list_ = false;
+  }
+  if (piece.name.empty() && piece.arguments.empty() && !piece.ends) calls.pop_back();
+  return part_ != part::arguments;
+}
+
+/// Skips further members and the closing brackets of the call's objects.
+bool call_splitter::skip_tail() {
+  std::size_t at = 0;
+  for (; at < held_.size() && depth_ > 0; ++at) {
+    const char c = held_[at];
+    if (quoted_) {
+      if (!escaped_ && c == '"') quoted_ = false;
+      escaped_ = !escaped_ && c == '\\';
+    } else if (in_member_) {
+      if (c == '"') quoted_ = true;
+      if (c == '{' || c == '[') ++nested_;
+      if ((c == '}' || c == ']') && --nested_ < 0) in_member_ = false, --depth_;
+    } else if (c == ',') {
+      in_member_ = true, nested_ = 0;
+    } else if (c == '}') {
+      --depth_;
+    } else if (spaces.find(c) == std::string_view::npos) {
+      depth_ = 0, in_list_ = false;  // a bracket is missing
+      break;
+    }
+  }
+  held_.erase(0, at);
+  if (depth_ > 0) return false;
+  end_object();
+  return true;
+}
+
+/// After an object of a list.
+bool call_splitter::skip_comma() {
+  held_.erase(0, std::min(held_.find_first_not_of(spaces), held_.size()));
+  if (held_.empty()) return false;
+  part_ = held_.front() == ',' ? part::head : part::end;
+  if (part_ == part::end) in_list_ = false;
+  if (held_.front() == ',' || held_.front() == ']') held_.erase(0, 1);
+  return true;
+}
+
 /// Reads up to the end of the first JSON value.
-bool call_splitter::read_json(std::string& text, std::vector<tool_call>& calls) {
+bool call_splitter::read_whole(std::string& text, std::vector<call_piece>& calls) {
   const auto give_up = [&] {
     text.append(mark_).append(held_, 0, read_);
     held_.erase(0, read_);
-    in_call_ = false;
+    part_ = part::text;
+    in_list_ = false;
     mark_ = {};
     return true;
   };
@@ -141,7 +228,7 @@ bool call_splitter::read_json(std::string& text, std::vector<tool_call>& calls) 
       continue;
     }
     if (depth_ == 0 && spaces.find(c) != std::string_view::npos) continue;
-    if (depth_ == 0 && c != '{' && c != '[') return give_up();
+    if (depth_ == 0 && c != '{' && (c != '[' || in_list_)) return give_up();
     if (c == '"') quoted_ = true;
     if (c == '{' || c == '[') ++depth_;
     if (c != '}' && c != ']') continue;
@@ -149,8 +236,7 @@ bool call_splitter::read_json(std::string& text, std::vector<tool_call>& calls) 
     ++read_;
     if (!take_calls(std::string_view(held_).substr(0, read_), calls)) return give_up();
     held_.erase(0, read_);
-    in_call_ = false;
-    after_call_ = true;
+    end_object();
     mark_ = {};
     return true;
   }
@@ -171,18 +257,46 @@ bool call_splitter::skip_end() {
   if (end != call_ends.end())
     held_.erase(0, end->size());
   else
-    after_call_ = false;
+    part_ = part::text;
   return true;
+}
+
+void add_piece(const call_piece& piece, std::vector<tool_call>& calls) {
+  if (!piece.name.empty()) calls.push_back({piece.id, piece.name, "", false});
+  if (calls.empty()) return;
+  calls.back().arguments += piece.arguments;
+  calls.back().whole = piece.ends;
+}
+
+void add_piece(const call_piece& piece, std::string& text) {
+  if (!piece.name.empty()) {
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    text += "```json\n{\"name\":";
+    json_writer(text).value(piece.name);
+    text += ",\"arguments\":";
+  }
+  text += piece.arguments;
+  if (piece.ends) text += "}\n```";
+}
+
+std::vector<tool_call> split_calls(std::string_view answer, tool_names names, std::string& content) {
+  call_splitter splitter(std::move(names), false);
+  std::vector<call_piece> pieces;
+  splitter.push(answer, content, pieces);
+  splitter.finish(content, pieces);
+  std::vector<tool_call> calls;
+  for (const auto& piece : pieces) add_piece(piece, calls);
+  return calls;
 }
 
 std::string text_with_calls(std::string_view content, std::span<const tool_call> calls) {
   std::string text(content);
   for (const auto& call : calls) {
-    if (!text.empty() && text.back() != '\n') text += '\n';
-    text += "```json\n";
-    json_writer out(text);
-    out.begin_object().key("name").value(call.name).key("arguments").json(call.arguments).end_object();
-    text += "\n```";
+    call_piece piece;
+    piece.name = call.name;
+    piece.arguments = call.arguments;
+    piece.ends = true;
+    add_piece(piece, text);
   }
   return text;
 }

@@ -208,6 +208,7 @@ void read_tools(const object_reader& body, generation_request& out) {
   calls.text = schema_of(tools, several, false);
   calls.relaxed = schema_of(tools, several, true);
   calls.field = body.path_of("tools");
+  calls.calls = true;
   if (!required)
     for (const auto mark : call_marks()) calls.marks.emplace_back(mark);
   out.constraint = std::move(calls);

@@ -45,6 +45,7 @@ struct text_constraint {
   std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
   answer_form after = answer_form::raw;  ///< how the prompt ends that the text follows
   std::vector<std::string> marks = {};   ///< not empty: free text, up to one of these
+  bool calls = false;                    ///< the schema is one of calls, whose names come before their arguments
 };
 
 /// A limit on the thoughts of an answer.

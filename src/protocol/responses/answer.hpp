@@ -51,6 +51,15 @@ enum class finish_reason : std::uint8_t { stop, length, tool_calls };
 struct tool_call {
   std::string id, name;
   std::string arguments;  ///< an object, as JSON text
+  bool whole = true;      ///< false: cut within the arguments, which are the beginning of an object
+};
+
+/// What an event adds to a call: its id and name at its beginning, and a part of the arguments.
+struct call_piece {
+  std::string id = {}, name = {};  ///< empty: of the call before
+  std::string arguments = {};
+  bool ends = false;         ///< the arguments are complete
+  std::uint32_t number = 0;  ///< of the call in the row
 };
 
 /// The id of a call: of the answer, the choice and the call's number.

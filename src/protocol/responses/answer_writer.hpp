@@ -28,8 +28,7 @@ struct row_delta {
   std::uint32_t index = 0;
   std::string_view reasoning, content;
   std::span<const logprob_entry> logprobs = {};
-  std::span<const tool_call> calls = {};
-  std::uint32_t first_call = 0;  ///< number of the first of them in the row
+  std::span<const call_piece> calls = {};
 };
 
 /// Inputs for an answer's id.

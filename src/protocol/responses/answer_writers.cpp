@@ -8,11 +8,14 @@
 namespace skein::protocol {
 namespace {
 
-/// A call as two events: its name, and its arguments.
-std::string chat_call_events(const answer_head& head, std::uint32_t index, std::uint32_t number,
-                             const tool_call& call) {
-  return sse_event(chat_call_chunk(head, index, number, call, call_part::name, head.usage_follows)) +
-         sse_event(chat_call_chunk(head, index, number, call, call_part::arguments, head.usage_follows));
+/// The beginning of a call has an event of its own.
+std::string chat_call_events(const answer_head& head, std::uint32_t index, const call_piece& piece) {
+  std::string events;
+  if (!piece.name.empty())
+    events += sse_event(chat_call_chunk(head, index, piece, call_part::name, head.usage_follows));
+  if (!piece.arguments.empty())
+    events += sse_event(chat_call_chunk(head, index, piece, call_part::arguments, head.usage_follows));
+  return events;
 }
 
 class chat_answers final : public answer_writer {
@@ -24,10 +27,9 @@ class chat_answers final : public answer_writer {
   std::string delta_events(const answer_head& head, std::span<const row_delta> rows) const override {
     std::string events;
     for (const auto& d : rows) {
-      if (d.calls.empty() || !d.reasoning.empty() || !d.content.empty())
+      if (d.calls.empty() || !d.reasoning.empty() || !d.content.empty() || !d.logprobs.empty())
         events += sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
-      for (std::size_t i = 0; i < d.calls.size(); ++i)
-        events += chat_call_events(head, d.index, d.first_call + static_cast<std::uint32_t>(i), d.calls[i]);
+      for (const auto& piece : d.calls) events += chat_call_events(head, d.index, piece);
     }
     return events;
   }

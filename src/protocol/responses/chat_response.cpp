@@ -78,15 +78,15 @@ std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, b
                      });
 }
 
-std::string chat_call_chunk(const answer_head& head, std::uint32_t index, std::uint32_t number, const tool_call& call,
-                            call_part which, bool usage_follows) {
+std::string chat_call_chunk(const answer_head& head, std::uint32_t index, const call_piece& piece, call_part which,
+                            bool usage_follows) {
   return delta_event(head, {.index = index, .usage_follows = usage_follows}, [&](json_writer& out) {
-    out.key("tool_calls").begin_array().begin_object().key("index").value(number);
+    out.key("tool_calls").begin_array().begin_object().key("index").value(piece.number);
     if (which == call_part::name) {
-      out.key("id").value(call.id).key("type").value("function").key("function").begin_object();
-      out.key("name").value(call.name).key("arguments").value("").end_object();
+      out.key("id").value(piece.id).key("type").value("function").key("function").begin_object();
+      out.key("name").value(piece.name).key("arguments").value("").end_object();
     } else {
-      out.key("function").begin_object().key("arguments").value(call.arguments).end_object();
+      out.key("function").begin_object().key("arguments").value(piece.arguments).end_object();
     }
     out.end_object().end_array();
   });

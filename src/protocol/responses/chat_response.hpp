@@ -35,10 +35,10 @@ struct chat_delta {
 
 [[nodiscard]] std::string chat_role_chunk(const answer_head& head, std::uint32_t index, bool usage_follows);
 [[nodiscard]] std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, bool usage_follows);
-/// One part of a tool call; `number` counts the calls of the choice.
+/// One part of a piece of a tool call.
 enum class call_part : std::uint8_t { name, arguments };
-[[nodiscard]] std::string chat_call_chunk(const answer_head& head, std::uint32_t index, std::uint32_t number,
-                                          const tool_call& call, call_part which, bool usage_follows);
+[[nodiscard]] std::string chat_call_chunk(const answer_head& head, std::uint32_t index, const call_piece& piece,
+                                          call_part which, bool usage_follows);
 [[nodiscard]] std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
                                            bool usage_follows, const session_note* session = nullptr);
 [[nodiscard]] std::string chat_usage_chunk(const answer_head& head, const token_usage& usage,

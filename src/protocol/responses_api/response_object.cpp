@@ -189,7 +189,7 @@ void write_call_item(json_writer& out, std::string_view response, std::size_t nu
                      response_status status) {
   out.begin_object().key("id").value(call_item_id(response, number)).key("type").value("function_call");
   out.key("status").value(item_status(status)).key("call_id").value(call.id).key("name").value(call.name);
-  out.key("arguments").value(status == response_status::in_progress ? "" : call.arguments).end_object();
+  out.key("arguments").value(call.arguments).end_object();
 }
 
 void write_response(json_writer& out, const response_facts& f, const response_text& text,
@@ -222,7 +222,10 @@ void write_response(json_writer& out, const response_facts& f, const response_te
                          !f.summary.empty());
   if (speaks) write_message_item(out, f.id, text.content, outcome.status);
   for (std::size_t i = 0; i < text.calls.size(); ++i)
-    write_call_item(out, f.id, i, text.calls[i], response_status::completed);
+    write_call_item(out, f.id, i, text.calls[i],
+                    text.calls[i].whole ? response_status::completed
+                    : over              ? response_status::incomplete
+                                        : response_status::in_progress);
   out.end_array();
   out.key("truncation").value("disabled");
   out.key("usage");
@@ -250,6 +253,7 @@ void write_remembered(json_writer& out, const remembered_response& what) {
   out.key("reasoning").value(what.usage.reasoning_tokens).end_object();
   write_steps(out.key("reasoning_steps"), what.reasoning_steps);
   write_steps(out.key("content_steps"), what.content_steps);
+  if (!what.call_steps.empty()) write_steps(out.key("call_steps"), what.call_steps);
   out.end_object();
 }
 
@@ -272,6 +276,7 @@ remembered_response read_remembered(const object_reader& object) {
   }
   what.reasoning_steps = read_steps(object, "reasoning_steps");
   what.content_steps = read_steps(object, "content_steps");
+  what.call_steps = read_steps(object, "call_steps");
   return what;
 }
 

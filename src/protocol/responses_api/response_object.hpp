@@ -35,10 +35,10 @@ struct response_facts {
 };
 
 /// The text of a response, and the steps in which it was streamed: bytes of each delta; 0 is a sequence number that
-/// another event used.
+/// another event used. The steps of calls are those of their arguments, one call after the other.
 struct response_text {
   std::string reasoning, content;
-  std::vector<std::uint32_t> reasoning_steps, content_steps;
+  std::vector<std::uint32_t> reasoning_steps, content_steps, call_steps = {};
   std::vector<tool_call> calls = {};
 };
 
@@ -86,7 +86,7 @@ void write_reasoning_part(json_writer& out, std::string_view text, bool as_summa
 struct remembered_response {
   response_facts facts;
   token_usage usage;
-  std::vector<std::uint32_t> reasoning_steps, content_steps;
+  std::vector<std::uint32_t> reasoning_steps, content_steps, call_steps;
 };
 void write_remembered(json_writer& out, const remembered_response& what);
 /// Reads what write_remembered wrote; reports anything else to the object's fault.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <utility>
 
 #include "protocol/responses/sse.hpp"
@@ -125,29 +126,73 @@ struct response_writer::telling {
     });
   }
 
-  void call(const tool_call& made) {
-    if (!std::exchange(said, true) && (speaks || reasons)) end_item(response_status::completed);
-    const std::size_t number = text.calls.size();
+  /// An event of the last call.
+  template <typename Write>
+  void call_event(std::string_view type, Write write) {
+    const std::size_t number = text.calls.size() - 1;
     const std::size_t index = (text.reasoning.empty() ? 0 : 1) + (speaks ? 1 : 0) + number;
-    const auto about = [&](std::string_view type, auto write) {
-      event(type, [&](json_writer& out) {
-        out.key("output_index").value(index);
-        write(out);
-      });
-    };
-    const auto whole = [&](response_status status) {
-      return [&, status](json_writer& out) { write_call_item(out.key("item"), facts.id, number, made, status); };
-    };
-    about("response.output_item.added", whole(response_status::in_progress));
-    about("response.function_call_arguments.delta", [&](json_writer& out) {
-      out.key("item_id").value(call_item_id(facts.id, number)).key("delta").value(made.arguments);
+    event(type, [&](json_writer& out) {
+      out.key("output_index").value(index);
+      write(out, number);
     });
-    about("response.function_call_arguments.done", [&](json_writer& out) {
+  }
+  void call_item(std::string_view type, const tool_call& call, response_status status) {
+    call_event(type, [&](json_writer& out, std::size_t number) {
+      write_call_item(out.key("item"), facts.id, number, call, status);
+    });
+  }
+  void call(const call_piece& piece) {
+    if (!piece.name.empty()) {
+      if (!std::exchange(said, true) && (speaks || reasons)) end_item(response_status::completed);
+      end_open_call();
+      text.calls.push_back({piece.id, piece.name, "", false});
+      call_item("response.output_item.added", text.calls.back(), response_status::in_progress);
+    }
+    if (text.calls.empty()) return;
+    tool_call& made = text.calls.back();
+    if (!piece.arguments.empty()) {
+      made.arguments += piece.arguments;
+      text.call_steps.push_back(static_cast<std::uint32_t>(piece.arguments.size()));
+      call_event("response.function_call_arguments.delta", [&](json_writer& out, std::size_t number) {
+        out.key("item_id").value(call_item_id(facts.id, number)).key("delta").value(piece.arguments);
+      });
+    }
+    if (!piece.ends) return;
+    made.whole = true;
+    call_event("response.function_call_arguments.done", [&](json_writer& out, std::size_t number) {
       out.key("item_id").value(call_item_id(facts.id, number)).key("name").value(made.name);
       out.key("arguments").value(made.arguments);
     });
-    about("response.output_item.done", whole(response_status::completed));
-    text.calls.push_back(made);
+    call_item("response.output_item.done", made, response_status::completed);
+  }
+  /// A call that was cut ends without the event that its arguments are complete.
+  void end_open_call() {
+    if (!text.calls.empty() && !text.calls.back().whole)
+      call_item("response.output_item.done", text.calls.back(), response_status::incomplete);
+  }
+
+  /// Writes calls in the given steps.
+  void repeat_calls(const std::vector<tool_call>& calls, std::span<const std::uint32_t> steps) {
+    const auto skip_used = [&] {
+      for (; !steps.empty() && steps.front() == 0; steps = steps.subspan(1)) {
+        ++next;
+        text.call_steps.push_back(0);
+      }
+    };
+    for (const auto& known_call : calls) {
+      skip_used();
+      call_piece piece{known_call.id, known_call.name};
+      for (std::string_view rest = known_call.arguments; !rest.empty(); piece = {}) {
+        const std::size_t step = steps.empty() ? rest.size() : std::min<std::size_t>(steps.front(), rest.size());
+        if (!steps.empty()) steps = steps.subspan(1);
+        piece.arguments = rest.substr(0, step);
+        rest.remove_prefix(step);
+        piece.ends = rest.empty() && known_call.whole;
+        call(piece);
+        if (!rest.empty()) skip_used();
+      }
+    }
+    skip_used();
   }
 
   /// Writes a text in the given steps, and the rest of it in one more.
@@ -191,7 +236,7 @@ std::string response_writer::begin_event(const answer_head& head, std::uint32_t)
   t.response("response.in_progress", runs);
   t.repeat(t.known.reasoning, t.known.reasoning_steps, t.text.reasoning_steps, [&](auto piece) { t.reason(piece); });
   t.repeat(t.known.content, t.known.content_steps, t.text.content_steps, [&](auto piece) { t.speak(piece); });
-  for (const auto& call : t.known.calls) t.call(call);
+  t.repeat_calls(t.known.calls, t.known.call_steps);
   return t.take();
 }
 
@@ -199,7 +244,7 @@ std::string response_writer::delta_events(const answer_head&, std::span<const ro
   for (const auto& row : rows) {
     if (!row.reasoning.empty()) told_->reason(row.reasoning);
     if (!row.content.empty()) told_->speak(row.content);
-    for (const auto& call : row.calls) told_->call(call);
+    for (const auto& piece : row.calls) told_->call(piece);
   }
   return told_->take();
 }
@@ -218,6 +263,7 @@ std::string response_writer::last_events(const answer_head&, const token_usage& 
 std::string response_writer::concluding_events(const response_outcome& outcome, const token_usage& usage,
                                                const session_note* session) const {
   telling& t = *told_;
+  if (!outcome.parked && t.said) t.end_open_call();
   if (!outcome.parked && !t.said) {  // otherwise its items continue when the answer does
     t.begin_speaking();
     t.end_item(outcome.status);
@@ -239,7 +285,7 @@ std::string response_writer::body(const answer_head& head, std::vector<whole_row
   std::string json;
   json_writer out(json);
   const whole_row& row = rows.front();
-  const response_text text{row.reasoning, row.content, {}, {}, row.tool_calls};
+  const response_text text{row.reasoning, row.content, {}, {}, {}, row.tool_calls};
   write_response(out, named(facts_, head), text, outcome_of(row.end), &usage, session);
   return json;
 }
@@ -247,8 +293,8 @@ std::string response_writer::body(const answer_head& head, std::vector<whole_row
 std::string response_writer::remembered(const answer_head& head, const token_usage& usage) const {
   std::string json;
   json_writer out(json);
-  write_remembered(
-      out, {named(facts_, head), in_all(usage, facts_), told_->text.reasoning_steps, told_->text.content_steps});
+  write_remembered(out, {named(facts_, head), in_all(usage, facts_), told_->text.reasoning_steps,
+                         told_->text.content_steps, told_->text.call_steps});
   return json;
 }
 
@@ -281,6 +327,11 @@ std::string_view events_after(std::string_view events, std::uint64_t after) {
 void skip_ending(response_text& text, bool parked) {
   constexpr std::size_t last = 1, begins = 2, ends = 3;  // events: of the response; of an item
   const bool spoke = !text.content.empty(), reasoned = !text.reasoning.empty();
+  if (!text.calls.empty()) {
+    const bool cut = !parked && !text.calls.back().whole;  // its item has ended
+    text.call_steps.insert(text.call_steps.end(), last + (cut ? 1 : 0), 0);
+    return;
+  }
   std::size_t events = last;
   if (!parked) events += ends + (spoke ? 0 : begins + (reasoned ? ends : 0));
   auto& steps = spoke ? text.content_steps : text.reasoning_steps;

@@ -125,10 +125,9 @@ tool_names names_in(std::string_view tools) {
 }
 
 response_text text_of(const logged_response& logged, remembered_response& was) {
-  response_text text{logged.reasoning, "", std::move(was.reasoning_steps), std::move(was.content_steps)};
-  call_splitter calls(was.facts.tools.empty() ? nullptr : names_in(was.facts.tools), false);
-  calls.push(logged.answer, text.content, text.calls);
-  calls.finish(text.content, text.calls);
+  response_text text{logged.reasoning, "", std::move(was.reasoning_steps), std::move(was.content_steps),
+                     std::move(was.call_steps)};
+  text.calls = split_calls(logged.answer, was.facts.tools.empty() ? nullptr : names_in(was.facts.tools), text.content);
   for (std::uint32_t i = 0; i < text.calls.size(); ++i) text.calls[i].id = call_id(logged.id, 0, i);
   return text;
 }
