@@ -146,6 +146,35 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_compiled_is_refused) {
   BOOST_TEST(full.out->status == 429u);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_not_strict_is_enforced_where_it_can_be) {
+  bench b;
+  std::size_t sent = 0;
+  const auto next_with = [&](const std::string& fields, const std::string& said) -> std::string {
+    b.send(chat + "," + fields + "}");
+    if (!b.pool.long_work.empty()) b.pool.run_one();
+    b.read_mailbox();
+    if (b.submitted.size() == sent) return b.has("not supported") ? "refused" : "an unknown error";
+    return next_of(b.submitted.at(sent++).rows.at(0), said);
+  };
+  const auto format = [](const std::string& schema, const std::string& strict) {
+    return R"("response_format":{"type":"json_schema","json_schema":{"name":"x",)" + strict + R"("schema":)" + schema +
+           "}}";
+  };
+  const std::string loose = R"({"type":"string","format":"regex"})", boolean = R"({"type":"boolean"})";
+  BOOST_TEST(next_with(format(boolean, R"("strict":false,)"), ">").find_first_of("\"{[0") == std::string::npos);
+  BOOST_TEST(next_with(format(loose, R"("strict":false,)"), ">").find('{') != std::string::npos);  // any JSON
+  BOOST_TEST(next_with(format(loose, R"("strict":true,)"), ">") == "refused");
+  BOOST_TEST(next_with(format(loose, ""), ">") == "refused");
+  const auto tool = [](const std::string& strict) {
+    return R"("tool_choice":"required","tools":[{"type":"function","function":{"name":"a",)" + strict +
+           R"("parameters":{"type":"object","properties":{"x":{"type":"string","format":"regex"}}}}}])";
+  };
+  const std::string said = "\n{\"name\":\"a\",\"arguments\":{\"x\":";
+  BOOST_TEST(next_with(tool(R"("strict":false,)"), said).find('{') != std::string::npos);
+  BOOST_TEST(next_with(tool(""), said).find('{') != std::string::npos);
+  BOOST_TEST(next_with(tool(R"("strict":true,)"), said) == "refused");
+}
+
 BOOST_AUTO_TEST_CASE(a_complete_text_is_a_stop) {
   bench b;
   b.send(chat_head + R"(,"regex":"[ab]c"})");

@@ -57,6 +57,27 @@ test('chat: whole and streamed answers match the schema', async () => {
     }
 });
 
+test('a schema that is not strict is enforced where it can be', async () => {
+  const loose = { type: 'object', properties: { pattern: { type: 'string', format: 'regex' } } };
+  for (const client of clients) {
+    const ask = async (fields) =>
+      (await client.chat.completions.create({ ...lively, seed: 2, reasoning_effort: 'none', response_format: { type: 'json_schema', json_schema: { name: 'x', ...fields } } })).choices[0];
+    const kept = await ask({ schema: person, strict: false });
+    assert.equal(kept.finish_reason, 'stop');
+    isPerson(kept.message.content);
+    const free = await ask({ schema: loose, strict: false });
+    if (free.finish_reason === 'stop') JSON.parse(free.message.content);
+    for (const strict of [true, undefined])
+      await assert.rejects(ask({ schema: loose, strict }), (e) => e.status === 400 && e.param === 'response_format.json_schema.schema');
+    const format = { type: 'json_schema', name: 'x', schema: loose, strict: false };
+    const request = { model: '', input: 'Who is there?', max_output_tokens: 50, reasoning: { effort: 'none' } };
+    const response = await client.responses.create({ ...request, text: { format } });
+    assert.deepEqual(response.text.format, format);
+    await assert.rejects(client.responses.create({ ...request, text: { format: { ...format, strict: true } } }),
+      (e) => e.status === 400 && e.param === 'text.format.schema');
+  }
+});
+
 test('chat: a client helper parses the answer', async () => {
   const parsed = await clients[0].chat.completions.parse({ ...lively, seed: 1, response_format: schema });
   assert.ok(Number.isInteger(parsed.choices[0].message.parsed.age));

@@ -281,7 +281,11 @@ test('bad tools are refused by name', async () => {
     assert.equal(body.error.param, param, body.error.message);
   }
   // Not strict: what cannot be enforced is left free.
-  const loose = { name: 'a', parameters: { type: 'object', properties: { x: { type: 'string', format: 'regex' } } } };
-  const { choices } = await clients[0].chat.completions.create({ ...base, tools: [{ type: 'function', function: loose }], tool_choice: 'required', parallel_tool_calls: false });
-  if (choices[0].finish_reason === 'tool_calls') assert.equal(typeof JSON.parse(choices[0].message.tool_calls[0].function.arguments), 'object');
+  for (const strict of [undefined, false]) {
+    const loose = { name: 'a', strict, parameters: { type: 'object', properties: { x: { type: 'string', format: 'regex' } } } };
+    const { choices } = await clients[0].chat.completions.create({ ...base, tools: [{ type: 'function', function: loose }], tool_choice: 'required', parallel_tool_calls: false });
+    if (choices[0].finish_reason === 'tool_calls') assert.equal(typeof JSON.parse(choices[0].message.tool_calls[0].function.arguments), 'object');
+    const kept = { ...base, tools: tools.map(({ type, function: f }) => ({ type, function: { ...f, strict } })), tool_choice: 'required', parallel_tool_calls: false };
+    isCall((await clients[0].chat.completions.create(kept)).choices[0].message.tool_calls[0].function);
+  }
 });

@@ -19,6 +19,7 @@ std::string grammar_key(const protocol::text_constraint& wanted, const tokenizer
   key += static_cast<char>('0' + static_cast<int>(wanted.after));
   key += wanted.calls ? 'c' : 's';
   for (const auto& mark : wanted.marks) (key += mark) += '\0';
+  (key += wanted.relaxed) += '\0';
   return key += wanted.text;
 }
 

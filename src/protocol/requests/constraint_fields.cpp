@@ -45,8 +45,8 @@ class constraint_reader {
     }
   }
 
-  /// A schema: an object, true, or its text.
-  void take_schema(const object_reader& in, std::string_view name) {
+  /// A schema: an object, true, or its text. `strict` false: if it is not supported, any JSON matches.
+  void take_schema(const object_reader& in, std::string_view name, bool strict = true) {
     const auto value = in.value(name);
     const std::string field = in.path_of(name);
     if (!value || (!value->is(json_kind::object) && !value->is(json_kind::boolean) && !value->text()))
@@ -59,6 +59,7 @@ class constraint_reader {
       copy_json(to, *value);
     }
     take(constraint_kind::json_schema, std::move(text), field);
+    if (!strict && out_.constraint) out_.constraint->relaxed = "true";
   }
 
  private:
@@ -112,9 +113,8 @@ void read_response_format(const object_reader& body, constraint_reader& found) {
   } else if (type == "json_schema") {
     const auto holder = format->object("json_schema");
     if (!holder) return format->refuse("json_schema", "must be an object with a schema");
-    (void)holder->boolean("strict");
     (void)holder->text("name");
-    found.take_schema(*holder, "schema");
+    found.take_schema(*holder, "schema", holder->boolean("strict").value_or(true));
   } else if (type == "grammar") {
     format->value("grammar") ? found.take_member(*format, "grammar", constraint_kind::gbnf)
                              : format->refuse("grammar", "must be a string");
@@ -191,8 +191,7 @@ void read_text_format(const object_reader& body, generation_request& out) {
   if (type == "json_object") {
     found.take(constraint_kind::json_object, "", text->path_of("format"));
   } else if (type == "json_schema") {
-    (void)format->boolean("strict");
-    found.take_schema(*format, "schema");
+    found.take_schema(*format, "schema", format->boolean("strict").value_or(true));
   } else {
     format->refuse("type", "must be text, json_object or json_schema");
   }
