@@ -197,6 +197,7 @@ struct model_defaults {
   std::string no_think_opening = "Assistant: <think>\n</think";
   bool default_think = false;
   std::uint32_t default_think_tokens_max = 0;
+  std::string tool_template = "auto";
 };
 
 /// The demo model is small and its distributions are sharp: penalties would suppress the only correct answer.

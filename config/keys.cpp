@@ -111,6 +111,7 @@ bool is_stored_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "fp
 bool is_busy_rule(std::string_view t) { return one_of(t, {"wait", "refuse"}); }
 bool is_switch(std::string_view t) { return one_of(t, {"beside", "replace"}); }
 bool is_invariance(std::string_view t) { return one_of(t, {"default", "strict", "fast"}); }
+bool is_tool_template(std::string_view t) { return one_of(t, {"auto", "list", "headings"}); }
 bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
 bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
 
@@ -567,6 +568,11 @@ std::vector<key> model_keys(std::string_view model) {
           "default_think_tokens_max",
           "Tokens of the thoughts of an answer, for requests that set no limit; 0: no limit.")
           .range(0, limits::max_tokens_max),
+      model_default<&m::tool_template>("tool_template",
+                                       "Form of conversations with tools: list, as RWKV-LM describes it, or headings, "
+                                       "as official chat templates write it; "
+                                       "auto: headings if the model's own chat template does so.")
+          .texts("auto, list, headings", is_tool_template),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));

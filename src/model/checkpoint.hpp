@@ -55,6 +55,8 @@ class checkpoint {
   [[nodiscard]] std::string_view vocabulary() const;
   /// Sizes that a configuration file of the folder states.
   [[nodiscard]] std::span<const stated_size> stated() const;
+  /// A chat template of the model writes conversations with tools below headings.
+  [[nodiscard]] bool headed_tools() const;
   [[nodiscard]] bool is_folder() const;
   /// The name of the folder, or of the file without its extension.
   [[nodiscard]] std::string name() const;

@@ -84,6 +84,19 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   refused("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}");
 }
 
+BOOST_AUTO_TEST_CASE(a_chat_template_tells_the_form_of_tools) {
+  const model_folder m;
+  const auto headed = [&] { return cli::open_model(m.path())->file.headed_tools(); };
+  BOOST_TEST(!headed());
+  const auto config = m.path() / "tokenizer_config.json";
+  write_file(config, R"({"chat_template":"{{ '**Tool Call:**' }}"})");
+  BOOST_TEST(headed());
+  write_file(config, std::string(2u << 20, ' ') + "**Tool Call:**");  // too long to be one
+  BOOST_TEST(!headed());
+  write_file(m.path() / "chat_template.jinja", "**Tool Call:**");
+  BOOST_TEST(headed());
+}
+
 BOOST_AUTO_TEST_CASE(a_vocabulary_in_the_folder_comes_first) {
   const model_folder m;
   write_file(m.path() / "tokenizer.json", "{}");

@@ -265,6 +265,14 @@ BOOST_AUTO_TEST_CASE(a_template_that_is_not_used_is_noted) {
   BOOST_TEST(noted("{{ bos_token }}"));
 }
 
+BOOST_AUTO_TEST_CASE(a_template_with_headed_tools_is_recognised) {
+  const auto headed = [](std::string_view chat) {
+    return opened(rwkv7_file().pair("tokenizer.chat_template", gguf::text(chat)).file())->headed_tools();
+  };
+  BOOST_TEST(!headed("rwkv-world"));
+  BOOST_TEST(headed("{{ '**Tool Call:**' }}"));
+}
+
 BOOST_AUTO_TEST_CASE(keys_that_contradict_the_tensors_are_refused) {
   const gguf_model_form form{.head_size = 4};
   const auto plan = gguf_plan_of(random_rwkv7(sizes), form);

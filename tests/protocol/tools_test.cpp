@@ -3,6 +3,7 @@
 
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_template.hpp"
+#include "protocol/chat/tool_fields.hpp"
 #include "protocol/requests/dialect.hpp"
 
 using namespace skein;
@@ -90,6 +91,98 @@ BOOST_AUTO_TEST_CASE(histories_have_calls_and_results) {
              "User: 1+1?\n\nAssistant: So:\n```json\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n```\n\n"
              "User: Function output:\n{\"sum\":2}\n\nAssistant: ```json\n{\"name\":\"now\",\"arguments\":{}}\n```\n\n"
              "Observation: plain\n\nAssistant: <think>\n</think");
+}
+
+model_preset headed() {
+  model_preset preset;
+  preset.tool_template = "headings";
+  return preset;
+}
+
+generation_request read_headed(const std::string& more, const std::string& body = base,
+                               const dialect& as = dialects::chat) {
+  auto found = read_request(body + more + "}", as, headed(), {});
+  const std::string complaint = found.request ? "" : found.request.error().message;
+  BOOST_REQUIRE_MESSAGE(found.request.has_value(), complaint);
+  return std::move(*found.request);
+}
+
+const std::string described =
+    "### System\nBe kind.\n### `add`\n**Description:** Adds.\n**Parameters:**\n```json\n{\n  \"$schema\": \"x\",\n"
+    "  \"type\": \"object\",\n  \"properties\": {\n    \"a\": {\n      \"type\": \"integer\"\n    }\n  },\n"
+    "  \"required\": [\n    \"a\"\n  ]\n}\n```\n### `now`\n**Parameters:**\n```json\n{}\n```\n"
+    "To call one of these tools, write exactly this format:\n**Tool Call:**\n```json\n"
+    "{\"name\": \"tool_name\", \"arguments\": {\"key\": \"value\"}}\n```\n"
+    "Do not invent tool call IDs or write tool outputs yourself.\n";
+
+BOOST_AUTO_TEST_CASE(tools_with_headings) {
+  const auto r = read_headed(tools);
+  BOOST_TEST(prompt_of(r) == described + "### User\n1+1?\n### Assistant\n<think>\n</think");
+  BOOST_TEST(r.stop == (std::vector<std::string>{"\nUser:", "\n### User"}), boost::test_tools::per_element());
+  const auto thinking = read_headed(tools + R"(,"reasoning_effort":"high")");
+  BOOST_TEST(prompt_of(thinking).ends_with("### User\n1+1? (think a lot)\n### Assistant\n<think"));
+  const auto required = read_headed(tools + R"(,"tool_choice":"required")");
+  BOOST_TEST(prompt_of(required) == described + "### User\n1+1?\n### Assistant\n**Tool Call:**\n```json");
+  BOOST_TEST((required.constraint->after == answer_form::direct));
+  BOOST_TEST(required.stop.empty());
+  for (const auto without : {R"(,"tools":[])", R"(,"tool_choice":"auto")"}) {
+    BOOST_TEST(prompt_of(read_headed(without)) == prompt_of(read(without)));
+    BOOST_TEST(read_headed(without).stop == read(without).stop, boost::test_tools::per_element());
+  }
+  BOOST_TEST(prompt_of(read_headed(tools + R"(,"tool_choice":"none")")) == prompt_of(read("")));
+}
+
+BOOST_AUTO_TEST_CASE(the_form_of_tools_is_that_of_the_models_template) {
+  model_preset preset;
+  BOOST_TEST((tool_form(preset) == turn_form::names));
+  preset.headed_tools = true;
+  BOOST_TEST((tool_form(preset) == turn_form::headings));
+  preset.tool_template = "list";
+  BOOST_TEST((tool_form(preset) == turn_form::names));
+}
+
+BOOST_AUTO_TEST_CASE(histories_with_headings) {
+  const auto r = read_headed("", R"({"messages":[{"role":"user","content":"1+1?\n\nWell?"},
+    {"role":"assistant","content":"So:","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":[1,{}]}"}}]},
+    {"role":"tool","tool_call_id":"c1","content":"{\"sum\":2}"},
+    {"role":"assistant","content":"Two."},
+    {"role":"tool","content":"plain \"text\""},{"role":"system","content":"s"}])");
+  BOOST_TEST(prompt_of(r) ==
+             "### User\n1+1?\nWell?\n### Assistant\nSo:\n**Tool Call:**\n```json\n{\n  \"name\": \"add\",\n"
+             "  \"arguments\": {\n    \"a\": [\n      1,\n      {}\n    ]\n  }\n}\n```\n"
+             "### Tool Output\n```json\n{\n  \"sum\": 2\n}\n```\n### Assistant\nTwo.\n"
+             "### Tool Output\n```json\n\"plain \\\"text\\\"\"\n```\n### System\ns\n### Assistant\n<think>\n</think");
+  const auto items = read_headed("", R"({"input":[{"role":"user","content":"1+1?"},
+    {"type":"function_call","call_id":"c","name":"now","arguments":"{}"},
+    {"type":"function_call_output","call_id":"c","output":"3 o'clock"}])",
+                                 dialects::responses);
+  BOOST_TEST(
+      prompt_of(items) ==
+      "### User\n1+1?\n### Assistant\n**Tool Call:**\n```json\n{\n  \"name\": \"now\",\n  \"arguments\": {}\n}\n```\n"
+      "### Tool Output\n```json\n\"3 o'clock\"\n```\n### Assistant\n<think>\n</think");
+  const auto going_on =
+      read_headed("", R"({"messages":[{"role":"tool","content":"1"},{"role":"assistant","content":"It is "}])");
+  BOOST_TEST(prompt_of(going_on) == "### Tool Output\n```json\n1\n```\n### Assistant\nIt is");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_with_headings_is_found_again) {
+  const auto chat = render_turns(read_headed(tools).messages, think_mode::off, read_headed(tools).style);
+  const std::vector<tool_call> calls{{"", "add", R"({"a":1})"}};
+  const auto content = text_with_calls("So:", calls, turn_form::headings);
+  BOOST_TEST(resent_answer(chat, content) ==
+             "### Assistant\nSo:\n**Tool Call:**\n```json\n{\n  \"name\": \"add\",\n  \"arguments\": {\n    \"a\": 1\n "
+             " }\n}\n```");
+  std::string streamed = "So:", rest;
+  for (const auto& piece : {call_piece{"", "add", "{\"a\""}, call_piece{"", "", ":1}", true}})
+    add_piece(piece, streamed, turn_form::headings);
+  BOOST_TEST(streamed == content);
+  const auto found = split_calls(content, std::make_shared<const std::vector<std::string>>(1, "add"), rest);
+  BOOST_REQUIRE_EQUAL(found.size(), 1u);
+  BOOST_TEST(found[0].arguments == calls[0].arguments);
+  BOOST_TEST(rest == "So:\n");
+  BOOST_TEST((turns_of(prompt_of(read_headed(tools))) == turn_form::headings));
+  BOOST_TEST((turns_of(prompt_of(read(tools))) == turn_form::names));
+  BOOST_TEST((turns_of("### Assistant\nx\nUser: y\n\nAssistant: ") == turn_form::names));
 }
 
 BOOST_AUTO_TEST_CASE(bad_tools_are_refused_by_name) {

@@ -266,6 +266,42 @@ test('responses: a call that is cut continues', async () => {
   }
 });
 
+test('tools in the form of the official templates', async () => {
+  const server = await serve('--device', 'cpu', '--set', 'drain.grace_ms=0', '--set', 'models.skein-demo.tool_template=headings');
+  const client = new OpenAI({ apiKey: 'any', baseURL: `${server.url}/v1`, maxRetries: 0 });
+  try {
+    const shown = await server.post('/apply-template', { messages, tools });
+    assert.match(shown.body.prompt, /^### System\n### `add`\n.*\n### User\nWhat is 2 \+ 3\?\n### Assistant\n<think/s);
+    const request = { ...base, parallel_tool_calls: false, session_id: 'headed' };
+    const first = (await client.chat.completions.create({ ...request, tool_choice: 'required' })).choices[0];
+    assert.equal(first.finish_reason, 'tool_calls');
+    assert.equal(first.message.content, null);
+    isCall(first.message.tool_calls[0].function);
+    const history = [...messages, first.message, { role: 'tool', tool_call_id: first.message.tool_calls[0].id, content: '{"sum":5}' }];
+    const second = await client.chat.completions.create({ ...request, messages: history, max_tokens: 20 });
+    assert.equal(second.session.version, 2);
+    assert.ok(second.usage.prompt_tokens_details.cached_tokens > 0, 'the history is recognised');
+    const third = await client.chat.completions.create({ ...request, messages: [...history, second.choices[0].message, messages[0]], tool_choice: 'required' });
+    assert.equal(third.session.version, 3);
+    assert.ok(third.usage.prompt_tokens_details.cached_tokens > second.usage.prompt_tokens_details.cached_tokens);
+    isCall(third.choices[0].message.tool_calls[0].function);
+    const stream = await streamed(client, { ...base, tool_choice: 'required', parallel_tool_calls: false });
+    isCall(stream.calls[0]);
+
+    const asked = { model: '', input: 'What is 2 + 3?', tools: flat, tool_choice: 'required', parallel_tool_calls: false, max_output_tokens: 600 };
+    const response = await client.responses.create(asked);
+    const call = response.output.find((item) => item.type === 'function_call');
+    isCall(call);
+    assert.deepEqual((await client.responses.retrieve(response.id)).output, response.output);
+    const next = await client.responses.create({ ...asked, previous_response_id: response.id,
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: '5' }] });
+    isCall(next.output.find((item) => item.type === 'function_call'));
+    assert.ok(next.usage.input_tokens_details.cached_tokens > 0);
+  } finally {
+    assert.equal((await server.stop()).code, 0);
+  }
+});
+
 test('bad tools are refused by name', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],

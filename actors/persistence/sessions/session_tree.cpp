@@ -24,7 +24,7 @@ error damaged(const session_record& record, std::string_view what) {
 
 bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules) {
   if (at == text.size()) return !rules.leave_some;
-  return !rules.whole_messages || text.substr(at).starts_with("\n\n");
+  return !rules.whole_messages || text.substr(at).starts_with("\n\n") || text.substr(at).starts_with("\n### ");
 }
 
 }  // namespace

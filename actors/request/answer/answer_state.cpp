@@ -292,7 +292,7 @@ void answer_state::keep(const row_text::piece& piece) {
   if (!is_kept()) return;
   kept_.reasoning += piece.reasoning;
   kept_.content += piece.content;
-  for (const auto& call : piece.calls) protocol::add_piece(call, kept_.content);
+  for (const auto& call : piece.calls) protocol::add_piece(call, kept_.content, call_.request.style.turns);
 }
 
 /// Keeps a token for the session, or to resume after a pause. Above pause_tokens_max the request cannot be paused any

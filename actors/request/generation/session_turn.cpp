@@ -13,7 +13,6 @@ namespace {
 
 using persistence::version_record;
 
-constexpr std::string_view blank_line = "\n\n";
 constexpr std::size_t note_every_tokens = 16;
 constexpr std::size_t note_share = 8;  // a note repeats the whole turn: at most one per this share of its length
 
@@ -132,8 +131,8 @@ persistence::open_session session_turn::question(persistence::return_address rep
 result<protocol::fed_text> session_turn::begin(persistence::session_opened opened) {
   opened_ = std::move(opened);
   const bool after_text = opened_.base != storage::beginning && opened_.history_from == 0;
-  const auto part = [&](std::string_view text) {  // the blank line belongs to the text after it
-    if (after_text && !text.starts_with(blank_line)) before_ = blank_line;
+  const auto part = [&](std::string_view text) {  // the end of a turn belongs to the text after it
+    if (after_text && !text.starts_with(chat_.end_of_turn)) before_ = chat_.end_of_turn;
   };
   if (continues()) {
     const auto& unfinished = *opened_.unfinished;
@@ -141,6 +140,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
       is_chat_ = true;
       messages_.clear();  // tools of this request are described in them
       for (const auto& m : unfinished.messages) messages_.push_back({m.role, m.content, ""});
+      style_.turns = protocol::turns_of(std::string_view(unfinished.text).substr(0, unfinished.prompt_bytes));
       chat_ = protocol::render_turns(messages_, think_, style_);
       resent_prompt_ = chat_.turns;
       part(resent_prompt_);
@@ -180,7 +180,7 @@ error session_turn::in_own_words(error why) const {
 /// Only the messages of this turn stay.
 void session_turn::drop_known_messages() {
   if (from_ == 0 || !is_chat_) return;
-  const std::size_t known_to = from_ + (opened_.repeats_system ? 0 : blank_line.size());
+  const std::size_t known_to = from_ + (opened_.repeats_system ? 0 : chat_.end_of_turn.size());
   std::size_t known = 0;
   while (known < messages_.size() && chat_.ends[known] <= known_to) ++known;
   messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(known));

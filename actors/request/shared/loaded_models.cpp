@@ -30,6 +30,7 @@ std::shared_ptr<const protocol::model_preset> loaded_model::preset() const {
 void loaded_model::change_preset(protocol::model_preset preset) {
   const std::lock_guard lock(mutex_);
   if (preset_) preset.by_client = preset_->by_client;
+  preset.headed_tools = served.preset.headed_tools;
   preset_ = std::make_shared<const protocol::model_preset>(std::move(preset));
 }
 

@@ -281,6 +281,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   const std::string name = c.model.name.empty() ? model.file.name() : c.model.name;
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = vocabulary;
+  opened.model.preset.headed_tools = model.file.headed_tools();
   opened.model.path = model.file.path().string();
   opened.model.state = opened.engines.front()->info().state;
   opened.model.load_state = state_loader(c, model.info);

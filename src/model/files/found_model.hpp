@@ -50,6 +50,7 @@ struct found_model {
   std::string weight_format;       ///< likewise
   std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
   std::string foreign_vocabulary;  ///< kind of a vocabulary inside the file that is not read, e.g. "'gpt2'"
+  bool headed_tools = false;       ///< a chat template beside the model, or in its file, calls tools below headings
   std::optional<llama_cpp_facts> llama_cpp;  ///< set: the names are those of llama.cpp
   std::optional<rwkv_cpp_facts> rwkv_cpp;    ///< set: the shapes are those of rwkv.cpp
 
@@ -58,6 +59,9 @@ struct found_model {
     return owned.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
   }
 };
+
+/// What a chat template contains that writes conversations with tools below headings.
+inline constexpr std::string_view headed_tool_call = "**Tool Call:**";
 
 /// Maps one more file of the model and adds its tensors. The container is recognised by content.
 /// Errors: missing_file, io, bad_file (the text names the file, the fault and its byte offset).

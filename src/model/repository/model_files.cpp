@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/repository/json_file.hpp"
 #include "model/repository/model_config.hpp"
 #include "model/repository/shard_index.hpp"
 
@@ -17,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* indices[] = {"model.safetensors.index.json", "pytorch_model.bin.index.json"};
 constexpr const char* usual_names[] = {"model.safetensors", "pytorch_model.bin"};
+constexpr const char* chat_templates[] = {"chat_template.jinja", "tokenizer_config.json"};
+constexpr std::size_t chat_template_bytes_max = 1u << 20;
 constexpr std::array<std::string_view, 4> endings{".safetensors", ".pth", ".st", ".gguf"};
 
 bool is_regular(const fs::path& path) {
@@ -78,7 +81,17 @@ result<void> read_shards(const fs::path& folder, const fs::path& index_path, fou
   return {};
 }
 
+/// Templates are not run. A file that cannot be read says nothing.
+bool has_headed_tools(const fs::path& folder) {
+  return std::ranges::any_of(chat_templates, [&](const char* name) {
+    if (!is_regular(folder / name)) return false;
+    const auto text = read_json_text(folder / name, chat_template_bytes_max);
+    return text && text->find(headed_tool_call) != std::string::npos;
+  });
+}
+
 result<void> read_folder(const fs::path& folder, found_model& found) {
+  found.headed_tools = has_headed_tools(folder);
   const auto* index = std::ranges::find_if(indices, [&](const char* name) { return is_regular(folder / name); });
   if (index != std::end(indices)) {
     if (const auto read = read_shards(folder, folder / *index, found); !read) return read.error();

@@ -6,6 +6,7 @@
 
 #include "protocol/chat/call_head.hpp"
 #include "protocol/json/json_copy.hpp"
+#include "protocol/json/json_indent.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -268,15 +269,27 @@ void add_piece(const call_piece& piece, std::vector<tool_call>& calls) {
   calls.back().whole = piece.ends;
 }
 
-void add_piece(const call_piece& piece, std::string& text) {
+void add_piece(const call_piece& piece, std::string& text, turn_form form) {
+  constexpr std::string_view fence = "```json\n", headed_fence = "**Tool Call:**\n```json\n";
+  const bool headed = form == turn_form::headings;
   if (!piece.name.empty()) {
     if (!text.empty() && text.back() != '\n') text += '\n';
-    text += "```json\n{\"name\":";
+    text.append(headed ? headed_fence : fence).append("{\"name\":");
     json_writer(text).value(piece.name);
     text += ",\"arguments\":";
   }
   text += piece.arguments;
-  if (piece.ends) text += "}\n```";
+  if (!piece.ends) return;
+  text += '}';
+  if (const auto at = headed ? text.rfind(headed_fence) : std::string::npos; at != std::string::npos) {
+    const std::string compact = text.substr(at + headed_fence.size());
+    const auto document = json_document::parse(compact, {});
+    if (document) {
+      text.erase(at + headed_fence.size());
+      indent_json(text, document->root());
+    }
+  }
+  text += "\n```";
 }
 
 std::vector<tool_call> split_calls(std::string_view answer, tool_names names, std::string& content) {
@@ -289,14 +302,14 @@ std::vector<tool_call> split_calls(std::string_view answer, tool_names names, st
   return calls;
 }
 
-std::string text_with_calls(std::string_view content, std::span<const tool_call> calls) {
+std::string text_with_calls(std::string_view content, std::span<const tool_call> calls, turn_form form) {
   std::string text(content);
   for (const auto& call : calls) {
     call_piece piece;
     piece.name = call.name;
     piece.arguments = call.arguments;
     piece.ends = true;
-    add_piece(piece, text);
+    add_piece(piece, text, form);
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocol/json/json_stream.hpp"
+#include "protocol/requests/generation_request.hpp"
 #include "protocol/responses/answer.hpp"
 
 namespace skein::protocol {
@@ -74,12 +75,13 @@ class call_splitter {
 /// Adds a piece to the calls of an answer.
 void add_piece(const call_piece& piece, std::vector<tool_call>& calls);
 /// Adds a piece to the text of an answer that text_with_calls would make of its calls.
-void add_piece(const call_piece& piece, std::string& text);
+void add_piece(const call_piece& piece, std::string& text, turn_form form = turn_form::names);
 
 /// The calls in the text of a whole answer; the rest of it is appended to `content`.
 [[nodiscard]] std::vector<tool_call> split_calls(std::string_view answer, tool_names names, std::string& content);
 
 /// An answer with calls as one text: what the conversation contains when a client sends it back.
-[[nodiscard]] std::string text_with_calls(std::string_view content, std::span<const tool_call> calls);
+[[nodiscard]] std::string text_with_calls(std::string_view content, std::span<const tool_call> calls,
+                                          turn_form form = turn_form::names);
 
 }  // namespace skein::protocol

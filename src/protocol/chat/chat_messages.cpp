@@ -57,7 +57,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-chat_message read_message(const object_reader& message, bool leniently) {
+chat_message read_message(const object_reader& message, bool leniently, turn_form form) {
   for (const auto name : {"function_call", "audio"})
     if (const auto asked = message.value(name); asked && !asked->is_empty_array()) message.refuse_unsupported(name);
   std::string role(message.text("role").value_or(""));
@@ -68,20 +68,22 @@ chat_message read_message(const object_reader& message, bool leniently) {
   if (!calls.empty() && role != "assistant") message.refuse("tool_calls", "must be in a message of the assistant");
   chat_message read{std::move(role), {}, std::string(message.text("name").value_or("")), raw};
   const bool no_content = !calls.empty() && !message.value("content");
-  read.content = text_with_calls(no_content ? std::string() : read_content(message), calls);
+  read.content = text_with_calls(no_content ? std::string() : read_content(message), calls, form);
+  read.calls = !calls.empty();
   read.answers_call = read.role == "tool" && message.text("tool_call_id").has_value();
   return read;
 }
 
 namespace {
 
-void read_list(json_value list, const object_reader& body, bool leniently, std::vector<chat_message>& out) {
+void read_list(json_value list, const object_reader& body, bool leniently, turn_form form,
+               std::vector<chat_message>& out) {
   std::size_t index = 0;
   for (const auto element : list.elements()) {
     if (body.fault().found()) return;
     const auto path = element_path(body.path_of("messages"), index++);
     if (element.is(json_kind::object))
-      out.push_back(read_message({element, path, body.fault()}, leniently));
+      out.push_back(read_message({element, path, body.fault()}, leniently, form));
     else
       body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
   }
@@ -106,13 +108,13 @@ void read_contents(const object_reader& body, std::vector<chat_message>& out) {
 
 }  // namespace
 
-std::vector<chat_message> read_messages(const object_reader& body, bool leniently) {
+std::vector<chat_message> read_messages(const object_reader& body, bool leniently, turn_form form) {
   std::vector<chat_message> messages;
   if (const auto system = body.text("system"); system && !system->empty())
     messages.push_back({"system", std::string(*system), ""});
   const auto list = body.array("messages");
   if (list)
-    read_list(*list, body, leniently, messages);
+    read_list(*list, body, leniently, form, messages);
   else if (!body.value("contents"))
     body.refuse("messages", "must be a list of messages");
   read_contents(body, messages);

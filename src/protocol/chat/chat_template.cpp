@@ -1,6 +1,8 @@
 #include "protocol/chat/chat_template.hpp"
 
 #include "base/text.hpp"
+#include "protocol/json/json_indent.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -17,9 +19,30 @@ std::string normalised(std::string_view text) {
   return lines;
 }
 
+constexpr std::string_view headed_answer = "### Assistant";
+
 bool is_system(const chat_message& message) { return message.role == "system" || message.role == "developer"; }
 
+/// A tool's result: its JSON, or its text as JSON.
+std::string fenced_result(std::string_view text) {
+  std::string fenced = "```json\n";
+  if (const auto document = json_document::parse(text, {}))
+    indent_json(fenced, document->root());
+  else
+    json_writer(fenced).value(text);
+  return fenced += "\n```";
+}
+
+/// What is between a turn's name and its text, and after a turn.
+std::string_view gap_of(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : " "; }
+std::string_view end_of_turn(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : "\n\n"; }
+
 std::string speaker(const chat_message& message, const chat_style& style) {
+  if (style.turns == turn_form::headings) {
+    if (message.role == "user") return "### User";
+    if (message.role == "assistant") return std::string(headed_answer);
+    return message.role == "tool" ? "### Tool Output" : "### System";
+  }
   if (message.role == "user") return style.user + ':';
   if (message.role == "assistant") return style.assistant + ':';
   if (message.role == "tool") return message.answers_call ? style.user + ':' : "Observation:";
@@ -44,6 +67,12 @@ std::string opening_of(think_mode think, const chat_style& style) {
   if (think == think_mode::off) opening = style.no_think_opening;
   if (think == think_mode::chinese_think) opening = "Assistant: <think>嗯";
   if (!opening.starts_with(usual)) return std::string(opening);
+  if (style.turns == turn_form::headings) {
+    opening.remove_prefix(usual.size());
+    for (const char c : {':', ' '})
+      if (opening.starts_with(c)) opening.remove_prefix(1);
+    return std::string(headed_answer).append("\n").append(opening);
+  }
   return style.assistant + std::string(opening.substr(usual.size()));
 }
 
@@ -59,10 +88,10 @@ void append_line(std::string& text, std::string_view line) {
   text += line;
 }
 
-void append_turn(std::string& prompt, std::string_view who, std::string_view text) {
+void append_turn(std::string& prompt, const chat_style& style, std::string_view who, std::string_view text) {
   prompt += who;
-  if (!text.empty()) prompt.append(1, ' ').append(text);
-  prompt += "\n\n";
+  if (!text.empty()) prompt.append(gap_of(style)).append(text);
+  prompt += end_of_turn(style);
 }
 
 /// Appends all turns, each followed by a blank line.
@@ -77,18 +106,21 @@ void append_turns(std::span<const chat_message> messages, const chat_style& styl
     }
     const auto who = speaker(message, style);
     if (message.role == "assistant") {
-      append_turn(out.turns, who, message.content);
+      append_turn(out.turns, style, who, message.content);
       out.ends.push_back(out.turns.size());
       continue;
     }
     const std::size_t first = i;
     auto text = normalised(message.content);
-    if (message.answers_call) text.insert(0, "Function output:\n");
+    if (message.role == "tool" && style.turns == turn_form::headings)
+      text = fenced_result(text);
+    else if (message.answers_call)
+      text.insert(0, "Function output:\n");
     for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]) && !messages[i + 1].raw; ++i)
       append_line(text, normalised(messages[i + 1].content));
-    append_turn(out.turns, who, text);
+    append_turn(out.turns, style, who, text);
     out.ends.insert(out.ends.end(), i - first + 1, out.turns.size());
-    if (i == asked) out.wish_at = out.turns.size() - 2;
+    if (i == asked) out.wish_at = out.turns.size() - end_of_turn(style).size();
     if (first == 0 && is_system(message)) out.system_bytes = out.turns.size();
   }
 }
@@ -102,7 +134,9 @@ bool continues_answer(std::span<const chat_message> messages) {
 
 rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
   rendered_chat chat;
-  chat.answer_lead = style.assistant + ':';
+  chat.answer_lead = style.turns == turn_form::headings ? std::string(headed_answer) : style.assistant + ':';
+  chat.gap = gap_of(style);
+  chat.end_of_turn = end_of_turn(style);
   if (!continues_answer(messages)) {
     const bool empty_answer = !messages.empty() && messages.back().role == "assistant";
     append_turns(messages.first(messages.size() - empty_answer), style, chat);
@@ -112,7 +146,7 @@ rendered_chat render_turns(std::span<const chat_message> messages, think_mode th
     return chat;
   }
   append_turns(messages.first(messages.size() - 1), style, chat);
-  chat.turns.append(speaker(messages.back(), style)).append(" ").append(messages.back().content);
+  chat.turns.append(speaker(messages.back(), style)).append(chat.gap).append(messages.back().content);
   chat.turns.erase(chat.turns.find_last_not_of(' ') + 1);
   chat.ends.push_back(chat.turns.size());
   return chat;
@@ -130,12 +164,18 @@ fed_text text_to_feed(const rendered_chat& chat, std::size_t from) {
 std::string resent_answer(const rendered_chat& chat, std::string_view content) {
   if (chat.opening.empty()) return std::string(content);
   std::string text = chat.answer_lead;
-  if (!content.empty()) text.append(1, ' ').append(content);
+  if (!content.empty()) text.append(chat.gap).append(content);
   return text;
 }
 
 std::string render_chat(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
   return text_to_feed(render_turns(messages, think, style), 0).text;
+}
+
+turn_form turns_of(std::string_view prompt) {
+  const auto headed = prompt.rfind(headed_answer), named = prompt.rfind("\nAssistant:");
+  const bool last = named == std::string_view::npos || (headed != std::string_view::npos && headed > named);
+  return headed != std::string_view::npos && last ? turn_form::headings : turn_form::names;
 }
 
 std::string fim_prompt(std::string_view prefix, std::string_view suffix) {

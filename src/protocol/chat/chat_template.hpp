@@ -18,6 +18,8 @@ namespace skein::protocol {
 ///   because they identify a resent history.
 /// If the last message is the assistant's, the answer continues it: the prompt ends with its text (without trailing
 /// spaces), opens no think block, and the answer has only the new text. An empty last assistant message is dropped.
+/// With headings: turns "### System", "### User", "### Assistant" and "### Tool Output" (with fenced JSON), each a line
+/// before the text, which ends with a newline.
 /// A raw message is inserted unchanged. With a style that opens no answer, the prompt ends with a turn's blank line.
 [[nodiscard]] std::string render_chat(std::span<const chat_message> messages, think_mode think,
                                       const chat_style& style);
@@ -33,6 +35,7 @@ struct rendered_chat {
   std::string wish;               ///< the thinking instruction, for this answer only
   std::string opening;            ///< of the answer; empty if the last message is continued
   std::string answer_lead;        ///< "Assistant:"
+  std::string_view gap = " ", end_of_turn = "\n\n";  ///< between a name and its text; after a turn
 };
 [[nodiscard]] rendered_chat render_turns(std::span<const chat_message> messages, think_mode think,
                                          const chat_style& style);
@@ -42,6 +45,9 @@ struct rendered_chat {
 
 /// An answer as render_chat writes it in a resent conversation, without the blank line after it.
 [[nodiscard]] std::string resent_answer(const rendered_chat& chat, std::string_view content);
+
+/// The form of a rendered prompt that ends with the opening of an answer.
+[[nodiscard]] turn_form turns_of(std::string_view prompt);
 
 /// Whether render_chat continues the last message instead of opening an answer.
 [[nodiscard]] bool continues_answer(std::span<const chat_message> messages);

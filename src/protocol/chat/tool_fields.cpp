@@ -6,12 +6,13 @@
 
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/json/json_copy.hpp"
+#include "protocol/json/json_indent.hpp"
 
 namespace skein::protocol {
 namespace {
 
 constexpr std::size_t tools_max = 128, name_bytes_max = 64, calls_max = 16;
-constexpr std::string_view call_opening = "Assistant: ```json";
+constexpr std::string_view call_opening = "Assistant: ```json", headed_opening = "Assistant: **Tool Call:**\n```json";
 
 struct tool {
   std::string name, description;
@@ -175,13 +176,37 @@ std::string description_of(const std::vector<tool>& tools, bool only_calls) {
   return text;
 }
 
+/// The same in the form of the official templates.
+std::string headed_description_of(const std::vector<tool>& tools) {
+  std::string text;
+  for (const auto& one : tools) {
+    text.append("### `").append(one.name).append("`\n");
+    if (!one.description.empty()) text.append("**Description:** ").append(one.description).append("\n");
+    text += "**Parameters:**\n```json\n";
+    one.parameters ? indent_json(text, *one.parameters) : void(text += "{}");
+    text += "\n```\n";
+  }
+  return text +=
+         "To call one of these tools, write exactly this format:\n**Tool Call:**\n```json\n"
+         "{\"name\": \"tool_name\", \"arguments\": {\"key\": \"value\"}}\n```\n"
+         "Do not invent tool call IDs or write tool outputs yourself.";
+}
+
 bool is_system_role(const chat_message& message) {
   return (message.role == "system" || message.role == "developer") && !message.raw;
 }
 
 }  // namespace
 
-void read_tools(const object_reader& body, generation_request& out) {
+turn_form tool_form(const model_preset& preset) {
+  const bool headed = preset.tool_template == "headings" || (preset.tool_template == "auto" && preset.headed_tools);
+  return headed ? turn_form::headings : turn_form::names;
+}
+
+void read_tools(const object_reader& body, turn_form form, generation_request& out) {
+  const bool headed = form == turn_form::headings;
+  const auto has_calls = [](const chat_message& m) { return m.calls || m.role == "tool"; };
+  if (headed && std::ranges::any_of(out.messages, has_calls)) out.style.turns = form;
   auto tools = read_list(body);
   const auto wish = read_choice(body);
   const bool several = body.boolean("parallel_tool_calls").value_or(true);
@@ -196,7 +221,9 @@ void read_tools(const object_reader& body, generation_request& out) {
                          "names the function " + name.substr(0, name_bytes_max) + ", which is not in tools");
   const bool required = wish.how == tool_wish::mode::required;
   const auto after_system = std::ranges::find_if_not(out.messages, is_system_role);
-  out.messages.insert(after_system, {"system", description_of(tools, required), ""});
+  out.messages.insert(after_system,
+                      {"system", headed ? headed_description_of(tools) : description_of(tools, required), ""});
+  out.style.turns = form;
   if (!wish.allowed.empty())
     std::erase_if(tools, [&](const tool& t) { return std::ranges::find(wish.allowed, t.name) == wish.allowed.end(); });
 
@@ -216,7 +243,7 @@ void read_tools(const object_reader& body, generation_request& out) {
   for (auto& one : tools) names.push_back(std::move(one.name));
   out.tool_names = std::make_shared<const std::vector<std::string>>(std::move(names));
   out.calls_at_once = required;
-  if (required) out.style.no_think_opening = call_opening;
+  if (required) out.style.no_think_opening = headed ? headed_opening : call_opening;
 }
 
 std::string read_arguments(const object_reader& function, std::string_view name) {

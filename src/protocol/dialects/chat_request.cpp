@@ -38,9 +38,10 @@ void read_tool_tags(const object_reader& body, generation_request& out) {
 }  // namespace
 
 void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
-  if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient);
+  const auto form = tool_form(by.preset);
+  if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient, form);
   out.style.no_think_opening = by.preset.no_think_opening;
-  read_tools(body, out);
+  read_tools(body, form, out);
 }
 
 void read_spoken_conversation(const object_reader& body, const reading& by, generation_request& out) {

@@ -263,6 +263,7 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   read_delivery(body, by, out);
   sampling_rules rules = by.as.rules(by.preset);
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
+  if (out.style.turns == turn_form::headings) rules.turn_ends.emplace_back("\n### User");
   read_sampling(body, rules, by.limits, out.sampling);
   out.penalises_prompt = !rules.temperature_only && body.boolean("global_penalty").value_or(rules.penalises_prompt);
   if (out.constraint && out.constraint->marks.empty())

@@ -23,6 +23,7 @@ struct chat_message {
   std::string name;           ///< optional
   bool raw = false;           ///< inserted into the prompt unchanged, without a role name or blank line
   bool answers_call = false;  ///< role tool: the result of a call
+  bool calls = false;         ///< role assistant: the content ends with calls
 };
 
 /// How an assistant turn is opened; see protocol/chat_template. english, short and long append an instruction to the
@@ -54,11 +55,15 @@ struct thought_limit {
   std::string field;  ///< of the request, for errors; empty: the model's default, which holds where it can
 };
 
+/// How turns are written: "User: text" and a blank line, or "### User" and a line with the text.
+enum class turn_form : std::uint8_t { names, headings };
+
 /// The texts of the chat template.
 struct chat_style {
   std::string system = "System", user = "User", assistant = "Assistant";  ///< names of the speakers
   std::string no_think_opening = "Assistant: <think>\n</think";           ///< opening of an answer without thinking
   bool opens_answer = true;                                               ///< false: the model opens the next turn
+  turn_form turns = turn_form::names;  ///< headings: system, user and assistant are not used
 };
 
 /// A prompt that is not a conversation: text or token ids (at least one). An empty text is valid and means the start of
@@ -85,6 +90,7 @@ struct client_defaults {
 /// Defaults of a model for fields that requests leave out (configuration, section per model).
 struct model_preset : config::model_defaults {
   client_defaults by_client = {};
+  bool headed_tools = false;  ///< the model's own chat template writes tools with headings
 };
 
 /// Limits of a request.

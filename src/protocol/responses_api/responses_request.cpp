@@ -19,11 +19,12 @@ namespace skein::protocol {
 namespace {
 
 /// A call belongs to the assistant's turn before it.
-void read_call_item(const object_reader& item, std::vector<chat_message>& out) {
+void read_call_item(const object_reader& item, turn_form form, std::vector<chat_message>& out) {
   const tool_call call{"", std::string(item.text("name").value_or("")), read_arguments(item, "arguments")};
   if (call.name.empty()) item.refuse("name", "must be a string");
   if (out.empty() || out.back().role != "assistant") out.push_back({"assistant", "", ""});
-  out.back().content = text_with_calls(out.back().content, {&call, 1});
+  out.back().content = text_with_calls(out.back().content, {&call, 1}, form);
+  out.back().calls = true;
 }
 
 void read_output_item(const object_reader& item, std::vector<chat_message>& out) {
@@ -45,22 +46,22 @@ void read_output_item(const object_reader& item, std::vector<chat_message>& out)
 }
 
 /// An item of `input`: a message, or another item of an earlier answer that the client sends back.
-void read_item(const object_reader& item, std::vector<chat_message>& out) {
+void read_item(const object_reader& item, turn_form form, std::vector<chat_message>& out) {
   const auto type = item.text("type").value_or("message");
   if (type == "reasoning") return;  // the state already includes it
-  if (type == "function_call") return read_call_item(item, out);
+  if (type == "function_call") return read_call_item(item, form, out);
   if (type == "function_call_output") return read_output_item(item, out);
   if (type != "message") return item.refuse_unsupported("type");
   out.push_back(read_message(item));
 }
 
-void read_items(json_value list, const object_reader& body, std::vector<chat_message>& out) {
+void read_items(json_value list, const object_reader& body, turn_form form, std::vector<chat_message>& out) {
   std::size_t index = 0;
   for (const auto element : list.elements()) {
     if (body.fault().found()) return;
     const auto path = element_path("input", index++);
     if (element.is(json_kind::object))
-      read_item({element, path, body.fault()}, out);
+      read_item({element, path, body.fault()}, form, out);
     else
       body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
   }
@@ -220,7 +221,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
   const std::size_t before = out.messages.size();
   const auto input = body.value("input");
   if (input && input->is(json_kind::array))
-    read_items(*input, body, out.messages);
+    read_items(*input, body, tool_form(by.preset), out.messages);
   else if (input && input->text())
     out.messages.push_back({"user", std::string(*input->text()), ""});
   else
@@ -228,7 +229,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
   if (out.messages.size() == before) body.refuse("input", "must have at least one message");
   out.style.no_think_opening = by.preset.no_think_opening;
   read_text_format(body, out);
-  read_tools(body, out);
+  read_tools(body, tool_form(by.preset), out);
 }
 
 void read_response_options(const object_reader& body, const reading& by, generation_request& out) {
@@ -343,7 +344,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
     read_text_format(response, r);
-    read_tools(response, r);
+    read_tools(response, tool_form(preset), r);
     r.messages.clear();  // the conversation has them
     r.stream = true;
     r.model = k.facts.model;
