@@ -249,6 +249,7 @@ void add_grammar(CLI::App& app, command& chosen) {
   source->add_option("--schema", into.schema, "File with a JSON Schema");
   source->add_option("--regex", into.regex, "Regular expression for the whole text");
   source->add_option("--gbnf", into.gbnf, "File with rules in the GBNF syntax of llama.cpp");
+  source->add_option("--kbnf", into.kbnf, "File with rules in the KBNF syntax of ai00");
   source->add_option("--choice", into.choices, "Text that is allowed; may be repeated");
   source->require_option(1);
   sub->add_option("--instance", into.instances, "File with a text to check; may be repeated");

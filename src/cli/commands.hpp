@@ -63,9 +63,9 @@ struct tokenize_command {
   bool ids = false;  ///< read ids from stdin and write bytes
 };
 
-/// A grammar for constrained decoding: exactly one of schema, regex, gbnf and choices is given.
+/// A grammar for constrained decoding: exactly one of schema, regex, gbnf, kbnf and choices is given.
 struct grammar_command {
-  std::filesystem::path schema, gbnf;
+  std::filesystem::path schema, gbnf, kbnf;
   std::string regex;
   std::vector<std::string> choices;
   std::vector<std::filesystem::path> instances;

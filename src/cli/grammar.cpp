@@ -19,9 +19,10 @@ double microseconds(duration d) { return std::chrono::duration<double, std::micr
 result<compiled_grammar> grammar_of(const grammar_command& what) {
   if (!what.regex.empty()) return grammar::grammar::from_regex(what.regex);
   if (!what.choices.empty()) return grammar::grammar::from_choices(what.choices);
-  const bool schema = !what.schema.empty();
-  const auto text = read_small_file(schema ? what.schema : what.gbnf);
+  const bool schema = !what.schema.empty(), kbnf = !what.kbnf.empty();
+  const auto text = read_small_file(schema ? what.schema : kbnf ? what.kbnf : what.gbnf);
   if (!text) return text.error();
+  if (kbnf) return grammar::grammar::from_kbnf(*text);
   return schema ? grammar::grammar::from_json_schema(*text) : grammar::grammar::from_gbnf(*text);
 }
 

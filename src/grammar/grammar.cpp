@@ -2,6 +2,7 @@
 
 #include "grammar/schema/node_builder.hpp"
 #include "grammar/text/gbnf.hpp"
+#include "grammar/text/kbnf.hpp"
 
 namespace skein::grammar {
 namespace {
@@ -53,6 +54,13 @@ result<std::shared_ptr<const grammar>> grammar::from_choices(std::span<const std
 result<std::shared_ptr<const grammar>> grammar::from_gbnf(std::string_view rules, const options& how) {
   budget work(how.bounds);
   auto compiled = compile_gbnf(rules, work);
+  if (!compiled) return compiled.error();
+  return std::make_shared<const grammar>(std::move(*compiled));
+}
+
+result<std::shared_ptr<const grammar>> grammar::from_kbnf(std::string_view rules, const options& how) {
+  budget work(how.bounds);
+  auto compiled = compile_kbnf(rules, work);
   if (!compiled) return compiled.error();
   return std::make_shared<const grammar>(std::move(*compiled));
 }

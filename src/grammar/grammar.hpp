@@ -32,6 +32,9 @@ class grammar {
   /// The texts of the rule `root` of a grammar in the GBNF syntax of llama.cpp.
   [[nodiscard]] static result<std::shared_ptr<const grammar>> from_gbnf(std::string_view rules,
                                                                         const options& how = {});
+  /// The texts of the rule `start` of a grammar in the KBNF syntax of ai00; see compile_kbnf.
+  [[nodiscard]] static result<std::shared_ptr<const grammar>> from_kbnf(std::string_view rules,
+                                                                        const options& how = {});
 
   [[nodiscard]] const program& compiled() const { return program_; }
 

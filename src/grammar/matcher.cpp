@@ -66,6 +66,7 @@ bool matcher::is_complete() const {
 
 bool matcher::is_finished() {
   if (!is_complete()) return false;
+  if (grammar_->compiled().ends_at_once) return true;
   const auto before = machine_.frames().now();
   bool more = false;
   for (unsigned byte = 0; byte < 256 && !more; ++byte) {

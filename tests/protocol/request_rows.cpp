@@ -266,7 +266,8 @@ const std::vector<refused_row> refused{
     {R"("json_schema":5)", "json_schema"},
     {R"("structural_tag":{"a":1})", "structural_tag", error_kind::unsupported},
     {R"("guided_decoding":{"a":1})", "guided_decoding", error_kind::unsupported},
-    {R"("bnf_schema":"start::=x;")", "bnf_schema", error_kind::unsupported},
+    {R"("bnf_schema":5)", "bnf_schema"},
+    {R"("bnf_schema":"start::='a';","regex":"a")", "regex"},
     {R"("n":1,"n":2)", "n"},
     {R"("x":{"y":[0,{"z":1,"z":1}]})", "x.y[1].z"},
 };

@@ -57,6 +57,20 @@ test('chat: whole and streamed answers match the schema', async () => {
     }
 });
 
+test('bnf_schema: answers follow the rules and end when they are complete', async () => {
+  const rules = `(* a list *) start ::= '[' items ']'; items ::= items ', ' item | item; item ::= #'[a-c]{2}' | "x" digit+ ';'; digit ::= '0' | '1';`;
+  for (const client of clients)
+    for (const extra of [{}, { n: 2 }]) {
+      const { choices } = await client.chat.completions.create({ ...lively, ...extra, seed: 5, reasoning_effort: 'none', bnf_schema: rules });
+      for (const { message, finish_reason } of choices)
+        if (finish_reason === 'stop') assert.match(message.content, /^\[([a-c]{2}|x[01]+;)(, ([a-c]{2}|x[01]+;))*\]$/);
+        else assert.equal(finish_reason, 'length');
+    }
+  const { body } = await servers[0].post('/api/oai/chat/completions', { messages, max_tokens: 40, bnf_schema: "start ::= 'yes' {'!'};" });
+  assert.match(body.choices[0].message.content, /^yes!*$/);
+  assert.equal(body.choices[0].finish_reason, 'stop');  // as soon as it can
+});
+
 test('a schema that is not strict is enforced where it can be', async () => {
   const loose = { type: 'object', properties: { pattern: { type: 'string', format: 'regex' } } };
   for (const client of clients) {
@@ -251,6 +265,11 @@ test('bad schemas, patterns and grammars are refused by name', async () => {
     [{ response_format: { type: 'xml' } }, 'response_format.type'],
     [{ guided_choice: ['a'], regex: 'a' }, 'guided_choice'],
     [{ bnf_schema: 'start::=x;' }, 'bnf_schema'],
+    [{ bnf_schema: "start ::= 'a'" }, 'bnf_schema'],
+    [{ bnf_schema: "start ::= #e'a';" }, 'bnf_schema'],
+    [{ bnf_schema: "start ::= #'(';" }, 'bnf_schema'],
+    [{ bnf_schema: ['a'] }, 'bnf_schema'],
+    [{ bnf_schema: "start ::= 'a';", grammar: 'root ::= "a"' }, 'bnf_schema'],
   ];
   for (const [fields, param] of rows)
     for (const stream of [false, true]) {

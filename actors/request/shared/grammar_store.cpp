@@ -38,6 +38,7 @@ compiled_result compile_grammar(const protocol::text_constraint& wanted, const g
     case constraint_kind::regex: return grammar::grammar::from_regex(wanted.text, how);
     case constraint_kind::choices: return grammar::grammar::from_choices(choices_in(wanted.text), how);
     case constraint_kind::gbnf: return grammar::grammar::from_gbnf(wanted.text, how);
+    case constraint_kind::kbnf: return grammar::grammar::from_kbnf(wanted.text, how);
   }
   return error{error_kind::internal, "an unknown kind of grammar", {}};
 }

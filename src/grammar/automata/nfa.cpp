@@ -67,6 +67,33 @@ nfa::fragment nfa::codes(const code_set& set) {
   return {first, first, exit};
 }
 
+nfa::fragment nfa::automaton(std::uint32_t states, std::uint32_t start, std::span<const step> steps,
+                             const std::vector<bool>& accepting) {
+  const auto first = static_cast<std::uint32_t>(code_.size());
+  std::vector<std::uint32_t> entries(states);
+  for (auto& entry : entries) entry = push({});
+  const auto inner_exit = push({});
+  std::vector<std::vector<std::uint32_t>> choices(states);
+  for (const auto& one : steps)
+    choices[one.from].push_back(push({.what = op::byte, .low = one.low, .high = one.high, .out = entries[one.to]}));
+  for (std::uint32_t state = 0; state < states; ++state) {
+    if (accepting[state]) choices[state].push_back(inner_exit);
+    if (choices[state].empty()) choices[state].push_back(push({.what = op::fail}));
+    const auto chosen = choose(choices[state]);
+    code_[entries[state]].out = chosen;
+  }
+  const auto exit = push({});  // the last instruction, so that copies cover all of them
+  code_[inner_exit].out = exit;
+  return {first, entries[start], exit};
+}
+
+std::uint32_t nfa::choose(std::span<const std::uint32_t> entries) {
+  std::uint32_t chosen = entries.back();
+  for (std::size_t i = entries.size() - 1; i-- > 0;)
+    chosen = push({.what = op::split, .out = entries[i], .other = chosen});
+  return chosen;
+}
+
 nfa::fragment nfa::concat(const fragment& a, const fragment& b) {
   code_[a.exit].out = b.entry;
   return {a.first, a.entry, b.exit};

@@ -43,6 +43,19 @@ class nfa {
   fragment call(std::uint32_t rule);
   /// `set` must be normalised.
   fragment codes(const code_set& set);
+  /// Each step of a deterministic automaton: from state, over bytes low .. high, to state. Accepting states lead to the
+  /// exit. States are numbers below `states`.
+  struct step {
+    std::uint32_t from = 0;
+    unsigned char low = 0, high = 0;
+    std::uint32_t to = 0;
+  };
+  fragment automaton(std::uint32_t states, std::uint32_t start, std::span<const step> steps,
+                     const std::vector<bool>& accepting);
+  /// Leads from the exit of a fragment to an instruction.
+  void link(std::uint32_t exit, std::uint32_t to) { code_[exit].out = to; }
+  /// An instruction that continues at one of these; there must be one.
+  std::uint32_t choose(std::span<const std::uint32_t> entries);
   /// The arguments must have been built in this order, directly one after the other.
   fragment concat(const fragment& a, const fragment& b);
   fragment either(std::span<const fragment> choices);

@@ -93,6 +93,7 @@ struct program {
   std::shared_ptr<const dfa> text;        ///< text: the whole output
   std::vector<instruction> instructions;  ///< rules: the first is the entry
   limits bounds;
+  bool ends_at_once = false;  ///< the text ends as soon as it is complete
 };
 
 }  // namespace skein::grammar

@@ -39,6 +39,7 @@ class constraint_reader {
       case constraint_kind::json_schema: return take_schema(in, name);
       case constraint_kind::regex:
       case constraint_kind::gbnf:
+      case constraint_kind::kbnf:
         if (const auto text = in.text(name)) take(what, std::string(*text), field);
         return;
       case constraint_kind::choices: return take_choices(in, name);
@@ -85,15 +86,16 @@ struct named_kind {
   std::string_view name;
   constraint_kind what;
 };
-constexpr std::array<named_kind, 9> constraint_members{{{"json_schema", constraint_kind::json_schema},
-                                                        {"grammar", constraint_kind::gbnf},
-                                                        {"ebnf", constraint_kind::gbnf},
-                                                        {"regex", constraint_kind::regex},
-                                                        {"guided_json", constraint_kind::json_schema},
-                                                        {"guided_regex", constraint_kind::regex},
-                                                        {"guided_choice", constraint_kind::choices},
-                                                        {"guided_grammar", constraint_kind::gbnf},
-                                                        {"guided_json_object", constraint_kind::json_object}}};
+constexpr std::array<named_kind, 10> constraint_members{{{"json_schema", constraint_kind::json_schema},
+                                                         {"grammar", constraint_kind::gbnf},
+                                                         {"ebnf", constraint_kind::gbnf},
+                                                         {"bnf_schema", constraint_kind::kbnf},
+                                                         {"regex", constraint_kind::regex},
+                                                         {"guided_json", constraint_kind::json_schema},
+                                                         {"guided_regex", constraint_kind::regex},
+                                                         {"guided_choice", constraint_kind::choices},
+                                                         {"guided_grammar", constraint_kind::gbnf},
+                                                         {"guided_json_object", constraint_kind::json_object}}};
 constexpr std::array<named_kind, 5> structured_members{{{"json", constraint_kind::json_schema},
                                                         {"regex", constraint_kind::regex},
                                                         {"choice", constraint_kind::choices},
@@ -162,7 +164,7 @@ void refuse_given(const object_reader& in, std::string_view name) {
 
 /// Fields that ask for constrained output and have no equivalent here. `nvext` is NVIDIA's object of extensions.
 void refuse_other_constraints(const object_reader& body) {
-  for (const auto name : {"bnf_schema", "structural_tag"}) refuse_given(body, name);
+  refuse_given(body, "structural_tag");
   for (const auto name : body.names_with(guided))
     if (!is_honoured(name)) refuse_given(body, name);
   const auto more = body.value(extensions);

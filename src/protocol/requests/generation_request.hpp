@@ -40,7 +40,7 @@ enum class answer_form : std::uint8_t {
 
 /// What the text of an answer must match.
 struct text_constraint {
-  enum class kind : std::uint8_t { json_object, json_schema, regex, choices, gbnf } what = kind::json_object;
+  enum class kind : std::uint8_t { json_object, json_schema, regex, choices, gbnf, kbnf } what = kind::json_object;
   std::string text;                      ///< schema, pattern or rules; of choices, a JSON array of strings
   std::string field;                     ///< of the request, for errors
   std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
