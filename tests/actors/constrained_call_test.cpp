@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_strict_is_enforced_where_it_can_be) {
   bench b;
   std::size_t sent = 0;
   const auto next_with = [&](const std::string& fields, const std::string& said) -> std::string {
-    b.send(chat + "," + fields + "}");
+    b.send(chat_head + "," + fields + "}");
     if (!b.pool.long_work.empty()) b.pool.run_one();
     b.read_mailbox();
     if (b.submitted.size() == sent) return b.has("not supported") ? "refused" : "an unknown error";
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(arguments_are_streamed_and_a_cut_call_stays_one) {
       R"(,"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"string"}}}}}])";
   for (const bool stream : {false, true}) {
     bench b;
-    b.send(chat + tools + (stream ? R"(,"stream":true})" : "}"));
+    b.send(chat_head + tools + (stream ? R"(,"stream":true})" : "}"));
     b.pool.run_one();
     b.read_mailbox();
     b.admit();
