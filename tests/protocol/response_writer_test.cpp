@@ -110,11 +110,19 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_REQUIRE(request.has_value());
   BOOST_TEST(request->session->go_on);
   BOOST_TEST(request->sampling.max_tokens == 5u);
-  BOOST_TEST(request->sampling.seed == 7u);
+  BOOST_TEST(request->sampling.seed == 3u);
+  BOOST_TEST(request->sampling.sampled_before == 4u);
   BOOST_TEST(request->writer->begin_event(head(), 0).empty());  // the client has all of it
   const row_delta more{0, "", "H", {}};
   const auto next = request->writer->delta_events(head(), {&more, 1});
   BOOST_TEST(next.find("\"sequence_number\":" + std::to_string(before.size() + 1) + ",") != std::string::npos);
+
+  // A server that died sent no ending event, so no number is missing.
+  const auto killed = go_on_with(logged(writer, "crash"), {}, {}, {before.size() - 1, false, std::nullopt});
+  BOOST_REQUIRE(killed.has_value());
+  BOOST_TEST(killed->writer->begin_event(head(), 0).empty());
+  const auto at_once = killed->writer->delta_events(head(), {&more, 1});
+  BOOST_TEST(at_once.find("\"sequence_number\":" + std::to_string(before.size()) + ",") != std::string::npos);
 
   BOOST_TEST(request->stop == model_preset{}.stop, boost::test_tools::per_element());  // the log has none
 

@@ -195,6 +195,9 @@ model_preset without_limit(model_preset preset) {
   return preset;
 }
 
+/// stop_reason of an answer that was running when the server died: the client had no ending event.
+constexpr std::string_view cut_by_crash = "crash";
+
 sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
                                       std::uint64_t counted) {
   const auto number = [&](std::string_view name, double standard) {
@@ -209,7 +212,8 @@ sampling::sampling_params sampling_of(const object_reader& settings, std::uint64
   p.repeat_penalty = number("repeat_penalty", 0);
   p.penalty_decay = number("penalty_decay", 1);
   p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, counted));
-  if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + sampled;
+  if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0);
+  p.sampled_before = static_cast<std::uint32_t>(std::min<std::uint64_t>(sampled, 0xffffffff));
   return p;
 }
 
@@ -354,7 +358,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     session.beyond_limit = beyond_limit;
     session.go_on = session.responds = session.store_on_disconnect = true;
     r.session = std::move(session);
-    skip_ending(k.text, !beyond_limit);
+    if (logged.stop_reason != cut_by_crash) skip_ending(k.text, !beyond_limit);
     k.facts.sampled_before = logged.tokens_sampled;
     k.facts.hidden_before = hidden;
     k.facts.reasoned_before = k.usage.reasoning_tokens;
