@@ -28,8 +28,9 @@ result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vecto
     searched += (searched.empty() ? "" : ", ") + (folder.empty() ? std::string(".") : folder.string());
   }
   return error{error_kind::missing_file,
-               std::string("vocab: no vocabulary found; pass --vocab FILE or --vocab bytes (no ") + world_file +
-                   " in " + searched + ')',
+               std::string("vocab: no vocabulary found; pass --vocab FILE or --vocab bytes (no NAME.vocab.txt beside a "
+                           "model NAME, no ") +
+                   world_file + " in " + searched + ')',
                "vocab"};
 }
 

@@ -93,7 +93,11 @@ result<void> call_request::choose_beginning(const loaded_model& model, const ser
   const bool answers_any_name =
       !context.settings.server.strict_model_names && !context.models->is_available(request_->model);
   if (!chosen->known && !request_->lenient && !answers_any_name)
-    return error{error_kind::not_found, "there is no model '" + request_->model + "'", "model"};
+    return error{error_kind::not_found,
+                 context.models->is_available(request_->model)
+                     ? "model '" + request_->model + "' is not loaded; POST /v1/model/load loads it"
+                     : "there is no model '" + request_->model + "'",
+                 "model"};
   beginning_ = std::move(chosen->state);
   if (const auto mixed = mix(beginning_, *request_); !mixed) return mixed.error();
   if (!beginning_) return {};

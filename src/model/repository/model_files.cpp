@@ -47,10 +47,10 @@ result<fs::path> only_file(const fs::path& folder) {
                  {}};
   if (found.size() > 1) {
     std::ranges::sort(found);
-    return error{
-        error_kind::conflict,
-        folder.string() + ": the folder has several model files (" + found[0] + ", " + found[1] + "); name one of them",
-        {}};
+    return error{error_kind::conflict,
+                 folder.string() + ": the folder has several model files (" + found[0] + ", " + found[1] +
+                     "); name one of them, or give the folder as --model-root",
+                 {}};
   }
   return folder / found.front();
 }
