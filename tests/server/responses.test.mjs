@@ -121,7 +121,7 @@ test('a stream is told again from any number on', options, async () => {
       bare(all.slice(after + 1)), `after ${after}`);
 });
 
-// Without penalties, which forget what was drawn before a break, greedy text is the same however often it broke.
+// Greedy text is the same however often it broke.
 test('a conversation goes on by its name', options, async () => {
   const { id, object } = await client.conversations.create();
   assert.equal(object, 'conversation');
