@@ -29,11 +29,6 @@ class gbnf_parser : rule_set {
   }
 
  private:
-  struct group {
-    std::vector<nfa::fragment> choices;
-    std::optional<nfa::fragment> sequence;
-  };
-
   error wrong(const std::string& what) const {
     const auto line = 1 + std::ranges::count(text_.substr(0, at_), '\n');
     return {error_kind::invalid_argument, "grammar, line " + std::to_string(line) + ": " + what, {}};
@@ -100,16 +95,6 @@ class gbnf_parser : rule_set {
     entries_[index] = body.entry;
     code_.end_in_match(body);
     return {};
-  }
-
-  nfa::fragment take(group& of) {
-    const auto made = of.sequence ? *of.sequence : code_.empty();
-    of.sequence.reset();
-    return made;
-  }
-  nfa::fragment end_group(group& of) {
-    of.choices.push_back(take(of));
-    return code_.either(of.choices);
   }
 
   /// Appends an element with the repetition after it.

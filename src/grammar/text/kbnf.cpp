@@ -44,10 +44,8 @@ class kbnf_parser : rule_set {
   }
 
  private:
-  struct group {
+  struct bracketed : group {
     char closing = '\0';  // of the brackets; 0: the rule itself
-    std::vector<nfa::fragment> choices;
-    std::optional<nfa::fragment> sequence;
   };
   /// The alternatives of a rule, and what follows in those that begin with the rule itself.
   struct definition {
@@ -142,7 +140,7 @@ class kbnf_parser : rule_set {
 
   /// Elements up to a | or semicolon outside of brackets.
   result<nfa::fragment> sequence() {
-    std::vector<group> groups(1);
+    std::vector<bracketed> groups(1);
     while (true) {
       if (!work_.spend(10)) return too_much_work(work_);
       if (code_.size() > work_.of().instructions_max)
@@ -154,7 +152,7 @@ class kbnf_parser : rule_set {
       if (groups.size() == 1 && (c == '|' || c == ';')) break;
       if (c == '(' || c == '[' || c == '{') {
         ++at_;
-        groups.push_back({c == '(' ? ')' : c == '[' ? ']' : '}', {}, {}});
+        groups.push_back({{}, c == '(' ? ')' : c == '[' ? ']' : '}'});
       } else if (c == ')' || c == ']' || c == '}') {
         if (groups.back().closing != c) return wrong(std::string("unmatched ") + c);
         ++at_;
@@ -175,16 +173,6 @@ class kbnf_parser : rule_set {
       }
     }
     return end_group(groups.front());
-  }
-
-  nfa::fragment take(group& of) {
-    const auto made = of.sequence ? *of.sequence : code_.empty();
-    of.sequence.reset();
-    return made;
-  }
-  nfa::fragment end_group(group& of) {
-    of.choices.push_back(take(of));
-    return code_.either(of.choices);
   }
 
   /// Appends an element with the repetition after it.

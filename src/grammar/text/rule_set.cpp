@@ -25,6 +25,17 @@ result<program> rule_set::finish(std::string_view root) {
   return compiled(entries_[found->second]);
 }
 
+nfa::fragment rule_set::take(group& of) {
+  const auto made = of.sequence ? *of.sequence : code_.empty();
+  of.sequence.reset();
+  return made;
+}
+
+nfa::fragment rule_set::end_group(group& of) {
+  of.choices.push_back(take(of));
+  return code_.either(of.choices);
+}
+
 rule_set::beginning rule_set::beginning_of(std::uint32_t rule, const std::vector<bool>& empty) const {
   beginning found;
   std::vector<std::uint32_t> pending{entries_[rule]};

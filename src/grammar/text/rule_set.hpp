@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,16 @@ class rule_set {
   /// The program that begins with the rule `root`. Errors: invalid_argument for missing rules, unsupported for left
   /// recursion.
   [[nodiscard]] result<program> finish(std::string_view root);
+
+  /// Alternatives that are being read: those that are complete, and the current one.
+  struct group {
+    std::vector<nfa::fragment> choices;
+    std::optional<nfa::fragment> sequence;
+  };
+  /// Ends the current alternative.
+  nfa::fragment take(group& of);
+  /// Ends the last alternative and the group.
+  nfa::fragment end_group(group& of);
 
   budget& work_;
   nfa code_;
