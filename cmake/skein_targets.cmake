@@ -1,6 +1,10 @@
 # Libraries that are optimised in the sanitizer builds, too: without it their tests take many times as long.
 set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
 
+# Libraries that are optimised as in a release in SKEIN_HERE, too. For the others it would take a quarter of the time to
+# compile them, and what they do takes little of the time of a token.
+set(skein_fast_libraries "kernel|emulator|model|sampling|tokenizer|grammar")
+
 # Libraries with compiler options of their own, which cannot use the common precompiled headers.
 set(skein_own_options "kernel|emulator|sampling")
 
@@ -38,6 +42,10 @@ function(skein_library name)
     if(SKEIN_SANITIZE AND NOT name MATCHES "${skein_computing_libraries}")
       target_compile_options(${name} PRIVATE -O0)
       set(headers skein_plain_headers)
+    endif()
+    if(SKEIN_HERE AND NOT name MATCHES "${skein_fast_libraries}")
+      target_compile_options(${name} PRIVATE -O1)
+      set(headers skein_light_headers)
     endif()
     # A missing #include shows in a build without unity, so precompiled headers are left to unity builds, too.
     if(SKEIN_UNITY AND NOT name MATCHES "${skein_own_options}")

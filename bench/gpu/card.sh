@@ -23,8 +23,8 @@ rm -f "$file"
 
 program=${SKEIN_BINARY:-}
 if [[ ! $program && -x $root/dev ]]; then
-  [[ -x $root/build/release/skein ]] || "$root/dev" build here
-  program=$root/build/release/skein
+  [[ -x $root/build/here/skein ]] || "$root/dev" build here
+  program=$root/build/here/skein
 elif [[ ! $program && -x $root/skein ]]; then
   program=$root/skein
 elif [[ ! $program ]]; then
