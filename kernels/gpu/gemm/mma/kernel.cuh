@@ -104,14 +104,15 @@ inline bool fits_packets(const gemm& p) {
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Cuts the products of a launch into tiles.
+/// Cuts the products of a launch into tiles. `ringed`: for ringed_rows.cuh, where quantised products are not turned,
+/// and the second ones follow the first ones: they are done while the others still stream.
 template <typename t>
-void place_gemms(const tile_launch& what, placed_gemms& all) {
+void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false) {
   const auto& [in, type, gemms, rows, profile] = what;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
-  for (const gemm& p : gemms) {
+  const auto place = [&](const gemm& p) {
     placed_gemm& to = all.of[all.count++];
     const device_matrix& m = p.matrix;
     to.weights = static_cast<const std::byte*>(m.data), to.inputs = static_cast<const std::byte*>(p.in);
@@ -125,7 +126,7 @@ void place_gemms(const tile_launch& what, placed_gemms& all) {
     to.out = p.out, to.part_stride = p.part_stride;
     to.weight_rows = padded(m.outputs), to.outputs = m.outputs, to.out_stride = p.out_stride;
     to.depth = padded(m.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
-    const bool narrow = m.format.quantised() ? is_turned(m.format.element, t::columns)
+    const bool narrow = m.format.quantised() ? !ringed && is_turned(m.format.element, t::columns)
                                              : has_narrow_tiles<t> && coded && p.when == turn::first;
     to.tile_outputs = narrow ? narrow_outputs : t::outputs;
     to.tiles = (m.outputs + to.tile_outputs - 1) / to.tile_outputs;
@@ -134,7 +135,12 @@ void place_gemms(const tile_launch& what, placed_gemms& all) {
     if (to.when == turn::first) all.done.writers += to.tiles;
     if (to.when == turn::second) all.done.at = p.done, all.done.readers += to.tiles;
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
-  }
+  };
+  for (const gemm& p : gemms)
+    if (!ringed || p.when == turn::first) place(p);
+  for (const turn when : {turn::second, turn::any})
+    for (const gemm& p : gemms)
+      if (ringed && p.when == when) place(p);
 }
 
 /// Dynamic shared memory of a launch.
