@@ -25,6 +25,7 @@
 
 using namespace skein::kernels::gpu;
 using skein::result;
+using function = activation_function;
 
 namespace {
 
@@ -60,7 +61,7 @@ int failures = 0;
 /// The kernels of the card, or of the profile in $SKEIN_DEVICE_PROFILE, for 16-bit types.
 const matmul_functions& ours() {
   static const matmul_functions functions = [] {
-    const auto chosen = choose_matmul(0, element::f16);
+    const auto chosen = choose_matmul(0, element::f16, skein::dtype::f16);
     if (!chosen) std::printf("%s\n", chosen.error().message.c_str()), std::exit(1);
     return *chosen;
   }();
@@ -85,6 +86,13 @@ template <typename Element>
 constexpr element type_of = std::is_same_v<Element, half> ? element::f16 : element::bf16;
 
 template <typename Element>
+device_matrix matrix_of(const device_buffer<Element>& memory, std::uint32_t outputs, std::uint32_t inputs,
+                        std::size_t at = 0) {
+  return {memory.data() + at, outputs, inputs, row_format(type_of<Element>)};
+}
+constexpr epilogue store_f32{.to = destination::f32}, add_f32{.to = destination::add_f32};
+
+template <typename Element>
 void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::uint32_t segments) {
   constexpr std::uint32_t rows_max = 1024;
   const std::uint32_t depth = padded(inputs);
@@ -101,10 +109,10 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
        {1024u, 1u, 3u, 8u, 16u, 17u, 32u, 50u, 64u, 100u, 128u, 129u, 160u, 192u, 240u, 300u, 320u, 700u, 960u}) {
     const std::string name = std::to_string(outputs) + " x " + std::to_string(inputs) + " in " +
                              std::to_string(segments) + " split-K segments, " + std::to_string(rows) + " rows";
-    gemm p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, epilogue::store_f32, segments, 0};
+    gemm p{matrix_of(matrix, outputs, inputs), x.data(), sums.data(), depth, outputs, store_f32, segments, 0};
     std::vector<float> got;
     if (segments > 1 && ours().splits({&p, 1}, rows)) {
-      p.how = epilogue::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
+      p.how.to = destination::parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
       require(ours().run(in, type_of<Element>, {&p, 1}, nullptr, rows));
       const auto each = fetch<float>(parts.data(), std::size_t{segments} * rows * outputs, in);
       got.resize(std::size_t{rows} * outputs);
@@ -136,21 +144,21 @@ void check_epilogues(stream& in) {
   fill<<<64, 256, 0, in>>>(matrix.data(), 96, inputs, inputs, 5, 0.5f);
   fill<<<64, 256, 0, in>>>(x.data(), 256, inputs, inputs, 6, 1.0f);
   for (const std::uint32_t rows : {5u, 200u}) {
-    gemm plain{matrix.data(), x.data(), sums.data(), outputs, inputs, inputs, stride, epilogue::store_f32};
+    gemm plain{matrix_of(matrix, outputs, inputs), x.data(), sums.data(), inputs, stride, store_f32};
     require(ours().run(in, element::f16, {&plain, 1}, nullptr, rows));
     const auto sum = fetch<float>(sums.data(), std::size_t{rows} * stride, in);
-    for (const epilogue how : {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::relu_squared}) {
+    for (const auto how : {function::none, function::sigmoid, function::tanh, function::relu_squared}) {
       require(fill_with_zeros(out.data(), out.bytes(), in));
       gemm p = plain;
-      p.out = out.data(), p.how = how;
+      p.out = out.data(), p.how = {how};
       require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
       const auto got = fetch<half>(out.data(), std::size_t{rows} * stride, in);
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double s = i % stride < outputs ? sum[i] : 0;
         const double want = i % stride >= outputs      ? 0
-                            : how == epilogue::store   ? s
-                            : how == epilogue::sigmoid ? 1 / (1 + std::exp(-s))
-                            : how == epilogue::tanh    ? std::tanh(s)
+                            : how == function::none    ? s
+                            : how == function::sigmoid ? 1 / (1 + std::exp(-s))
+                            : how == function::tanh    ? std::tanh(s)
                                                        : std::max(s, 0.0) * std::max(s, 0.0);
         if (!(std::abs(__half2float(got[i]) - want) <= 1e-3 * std::abs(want) + 1e-4))
           return expect(false, "epilogue " + std::to_string(static_cast<int>(how)) + " at " + std::to_string(i));
@@ -162,11 +170,11 @@ void check_epilogues(stream& in) {
 /// Checks that the first rows of x become x plus each of their partial sums.
 void check_parts_added(stream& in, gemm p, const std::vector<float>& before, const device_buffer<float>& x) {
   const std::uint32_t rows = 1024, first = 128;
-  const std::size_t part = std::size_t{first} * p.outputs;
-  p.out = x.data(), p.how = epilogue::add_f32;
+  const std::size_t part = std::size_t{first} * p.matrix.outputs;
+  p.out = x.data(), p.how = add_f32;
   require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
   const device_buffer<float> parts(p.segments * part);
-  p.out = parts.data(), p.how = epilogue::store_parts, p.part_stride = part;
+  p.out = parts.data(), p.how.to = destination::parts, p.part_stride = part;
   require(ours().run(in, element::f16, {&p, 1}, nullptr, first));
   const auto each = fetch<float>(parts.data(), parts.size(), in), after = fetch<float>(x.data(), x.size(), in);
   for (std::size_t i = 0; i < part; ++i) {
@@ -185,8 +193,7 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
   fill<<<512, 256, 0, in>>>(in_rows.data(), rows_max, inputs, inputs, 9, 1.0f);
   for (const std::uint32_t segments : {1u, 4u})
     for (const std::uint32_t rows : {130u, 600u, 700u, 960u, 1000u, 1024u}) {
-      gemm p{matrix.data(), in_rows.data(), sums.data(),         outputs, inputs,
-             inputs,        outputs,        epilogue::store_f32, segments};
+      gemm p{matrix_of(matrix, outputs, inputs), in_rows.data(), sums.data(), inputs, outputs, store_f32, segments};
       if (segments > 1 && ours().splits({&p, 1}, rows)) continue;
       fill<<<512, 256, 0, in>>>(x.data(), rows_max, outputs, outputs, 10, 3.0f);
       const auto before = fetch<float>(x.data(), x.size(), in);
@@ -195,7 +202,7 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
         continue;
       }
       require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
-      p.out = x.data(), p.how = epilogue::add_f32;
+      p.out = x.data(), p.how = add_f32;
       require(ours().run(in, element::f16, {&p, 1}, nullptr, rows));
       const auto sum = fetch<float>(sums.data(), sums.size(), in), after = fetch<float>(x.data(), x.size(), in);
       for (std::size_t i = 0; i < after.size(); ++i)
@@ -211,7 +218,7 @@ void check_who_pairs() {
   const std::uint32_t sm_count = *count_sms();
   for (const auto [outputs, inputs, rows] : {std::array{136u, 3328u, 520u}, std::array{2048u, 8192u, 960u}}) {
     gemm p{};
-    p.outputs = outputs, p.inputs = inputs, p.how = epilogue::store_f32, p.segments = 4;
+    p.matrix.outputs = outputs, p.matrix.inputs = inputs, p.how = store_f32, p.segments = 4;
     expect(hopper_pairs({&p, 1}, rows, sm_count), "pairs for " + std::to_string(outputs) + " outputs");
   }
 }
@@ -239,15 +246,15 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
     require(fill_with_zeros(inner.back().data(), inner.back().bytes(), in));
   }
   require(fill_with_zeros(done.data(), done.bytes(), in));
-  const epilogue as_gate = std::is_same_v<Element, bf16> ? epilogue::store_f16 : epilogue::store;
+  const epilogue as_gate{.to = std::is_same_v<Element, bf16> ? destination::f16 : destination::elements};
   std::vector<gemm> gemms;
   for (std::size_t i = 0; i < pairs; ++i)
-    gemms.push_back({down[i].data(), mixed[i].data(), inner[i].data(), ranks[i], width, width, padded(ranks[i]),
-                     i == 0 ? epilogue::tanh : epilogue::sigmoid});
-  gemms.push_back({square.data(), x.data(), projected.data(), width, width, width, width});
+    gemms.push_back({matrix_of(down[i], ranks[i], width), mixed[i].data(), inner[i].data(), width, padded(ranks[i]),
+                     epilogue{i == 0 ? function::tanh : function::sigmoid}});
+  gemms.push_back({matrix_of(square, width, width), x.data(), projected.data(), width, width});
   for (std::size_t i = 0; i < pairs; ++i)
     gemms.push_back(
-        {up[i].data(), inner[i].data(), mixed[i].data(), width, ranks[i], padded(ranks[i]), width, as_gate});
+        {matrix_of(up[i], width, ranks[i]), inner[i].data(), mixed[i].data(), padded(ranks[i]), width, as_gate});
   const auto multiply = [&](std::uint32_t rows, bool together) -> result<void> {
     for (std::size_t i = 0; i < gemms.size(); ++i) {
       gemm& p = gemms[i];
@@ -296,7 +303,7 @@ struct matrix_set {
     fill<<<1024, 256, 0, in>>>(memory.data(), std::size_t{copies} * padded(o), padded(i), i, o + i, 0.02f);
   }
   [[nodiscard]] std::size_t copy_size() const { return std::size_t{padded(outputs)} * padded(inputs); }
-  [[nodiscard]] const half* copy(int n) const { return memory.data() + n % copies * copy_size(); }
+  [[nodiscard]] device_matrix copy(int n) const { return matrix_of(memory, outputs, inputs, n % copies * copy_size()); }
 };
 
 /// Median time of `work(i)`, i = 0, 1, 2, .., over about 60 ms, in which the card settles at the clock that its power
@@ -350,19 +357,17 @@ class layer_gemms {
   }
 
   result<void> r_k_v(int n, std::uint32_t rows) {
-    const epilogue hows[] = {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::store};
+    const epilogue hows[] = {{}, {function::sigmoid}, {function::tanh}, {}};
     std::array<gemm, gemms_max> all;
     for (unsigned i = 0; i < 4; ++i) all[i] = of(down_[i], n, mixed(i), made(i), hows[i]), all[i].when = turn::first;
     for (unsigned i = 0; i < 3; ++i) all[4 + i] = of(squares_[i], n, mixed(4 + i), made(4 + i));
-    for (unsigned i = 0; i < 4; ++i) {
-      all[7 + i] = of(up_[i], n, made(i), mixed(i));
-      all[7 + i].when = turn::second, all[7 + i].done = done_.data();
-    }
+    for (unsigned i = 0; i < 4; ++i)
+      all[7 + i] = of(up_[i], n, made(i), mixed(i)), all[7 + i].when = turn::second, all[7 + i].done = done_.data();
     return run(all, 4, 3, rows);
   }
   result<void> output(int n, std::uint32_t rows) { return add(squares_[3], n, mixed(6), rows); }
   result<void> key(int n, std::uint32_t rows) {
-    gemm p = of(key_, n, mixed(5), hidden_.data(), epilogue::relu_squared);
+    gemm p = of(key_, n, mixed(5), hidden_.data(), {function::relu_squared});
     return run({&p, 1}, 0, 0, rows);
   }
   result<void> value(int n, std::uint32_t rows) { return add(value_, n, hidden_.data(), rows); }
@@ -386,22 +391,22 @@ class layer_gemms {
 
   half* mixed(unsigned i) { return mixed_.data() + std::size_t{i} * rows_max * value_.outputs; }
   half* made(unsigned i) { return made_.data() + std::size_t{i} * rows_max * value_.outputs; }
-  static gemm of(const matrix_set& m, int n, const half* from, void* to, epilogue how = epilogue::store) {
-    return {m.copy(n), from, to, m.outputs, m.inputs, padded(m.inputs), padded(m.outputs), how};
+  static gemm of(const matrix_set& m, int n, const half* from, void* to, epilogue how = {}) {
+    return {m.copy(n), from, to, padded(m.inputs), padded(m.outputs), how};
   }
   result<void> add(const matrix_set& m, int n, const half* from, std::uint32_t rows) {
-    gemm p = of(m, n, from, x_.data(), epilogue::add_f32);
+    gemm p = of(m, n, from, x_.data(), add_f32);
     return run({&p, 1}, 0, 1, rows);
   }
   /// `cut` GEMMs, starting at `first`, use split-K.
   result<void> run(std::span<gemm> all, std::size_t first, std::size_t cut, std::uint32_t rows) {
     std::uint32_t tiles = 0;
-    for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
+    for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.matrix.outputs) / matrix_tile;
     float* parts = parts_.data();
     for (gemm& p : all.subspan(first, cut)) {
-      p.segments = segments_of(p.inputs, tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
+      p.segments = segments_of(p.matrix.inputs, tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
       if (p.segments == 1 || !ours().splits(all, rows)) continue;
-      p.how = epilogue::store_parts, p.out = parts, p.part_stride = std::size_t{rows} * p.outputs;
+      p.how.to = destination::parts, p.out = parts, p.part_stride = std::size_t{rows} * p.matrix.outputs;
       parts += p.segments * p.part_stride;
     }
     return ours().run(in_, element::f16, all, nullptr, rows);
@@ -497,9 +502,7 @@ void show_power(stream& in, std::uint32_t rows) {
   const matrix_set key(16384, 4096, in);
   const device_buffer<half> x(std::size_t{rows} * key.inputs), out(std::size_t{rows} * key.outputs);
   fill<<<1024, 256, 0, in>>>(x.data(), rows, key.inputs, key.inputs, 3, 1.0f);
-  const auto of = [&](int n) {
-    return gemm{key.copy(n), x.data(), out.data(), key.outputs, key.inputs, key.inputs, key.outputs};
-  };
+  const auto of = [&](int n) { return gemm{key.copy(n), x.data(), out.data(), key.inputs, key.outputs}; };
   const double operations = 2.0 * key.outputs * key.inputs * rows;
   std::printf("7.2B key %u rows", rows);
   sustain(in, "ours", operations, [&](int i) {

@@ -103,7 +103,7 @@ void measure_gemms(const stream& in, const device_properties& device, machine_li
   for (const auto* matrix : {&a, &b})
     require(launch({"fill", {device.sm_count * 4}, {threads}, 0, in}, fill_kernel, matrix->data(), packets));
   gemm p;
-  p.matrix = a.data(), p.in = b.data(), p.out = out.data();
+  p.matrix.data = a.data(), p.in = b.data(), p.out = out.data();
   const double operations = 2.0 * gemm_size * gemm_size * gemm_size;
   for (std::size_t algorithm = 0; algorithm < (*work)->algorithms(); ++algorithm) {
     const auto multiply = [&] { return (*work)->queue(in, algorithm, p, gemm_size, workspace); };

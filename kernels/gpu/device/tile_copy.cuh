@@ -104,6 +104,15 @@ __device__ inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_
       : "memory");
 }
 
+/// Copies bytes; addresses and size are multiples of 16.
+__device__ inline void copy_bytes(void* to, const void* from, unsigned bytes, phase_barrier& arrived, cache_use use) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
+      : "memory");
+}
+
 /// Copies a box to (column, row, part) of the map, or adds it there in fp32. Elements beyond the map's edge are not
 /// written.
 __device__ inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
@@ -153,6 +162,9 @@ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, st
 inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile, phase_barrier& arrived,
                        cache_use) {
   emulator::fetch_box(to, map, 0, row, tile, arrived.state);
+}
+inline void copy_bytes(void* to, const void* from, unsigned bytes, phase_barrier& arrived, cache_use) {
+  emulator::fetch_bytes(to, from, bytes, arrived.state);
 }
 inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
                       std::uint32_t part, bool adds) {

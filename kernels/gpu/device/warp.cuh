@@ -64,6 +64,11 @@ __device__ inline float warp_sum(float value) {
 __device__ inline void warp_barrier() {
 #if defined(__CUDA_ARCH__)
   __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+  // The barrier alone is one for the compiler: without fences, accesses to shared memory may move across it.
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 #else
   static_cast<void>(ballot(true));
 #endif

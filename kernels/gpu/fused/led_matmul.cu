@@ -91,8 +91,9 @@ bool is_worth_leading(std::uint32_t width, std::uint32_t rows) {
 
 bool can_lead(std::span<const gemm> gemms) {
   const auto coded = std::ranges::find_if(gemms, is_quantised);
-  return std::ranges::all_of(
-      gemms, [&](const gemm& p) { return !is_quantised(p) || p.format.element == coded->format.element; });
+  return std::ranges::all_of(gemms, [&](const gemm& p) {
+    return !is_quantised(p) || p.matrix.format.element == coded->matrix.format.element;
+  });
 }
 
 result<void> led_matmul(stream_handle in, const device_batch& rows, element type, element state_type,
@@ -104,11 +105,8 @@ result<void> led_matmul(stream_handle in, const device_batch& rows, element type
   if (!profile) return profile.error();
   const mma::led_launch led{{in, type, gemms, rows.room.rows, *profile}, rows, state_type, first, counters};
   const auto coded = std::ranges::find_if(gemms, is_quantised);
-  if (coded != gemms.end()) switch (coded->format.element) {
-      case weight_element::int8: return mma::launch_led_coded<weight_element::int8>(led);
-      case weight_element::int4: return mma::launch_led_coded<weight_element::int4>(led);
-      default: return mma::launch_led_coded<weight_element::nf4>(led);
-    }
+  if (coded != gemms.end())
+    return with_code(coded->matrix.format, [&]<weight_element code>() { return mma::launch_led_coded<code>(led); });
   return mma::launch_led(led, [&]<typename t>() {
     return mma::launch_led_tiles<t>(led, mma::led_matmul_kernel<half, t>, mma::led_matmul_kernel<bf16, t>);
   });

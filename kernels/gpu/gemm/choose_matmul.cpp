@@ -3,14 +3,14 @@
 
 namespace skein::kernels::gpu {
 
-result<matmul_functions> choose_matmul(int device, element type, bool coded) {
+result<matmul_functions> choose_matmul(int device, element type, const weight_plan& formats) {
   const auto profile = profile_of(device);
   if (!profile) return profile.error();
   if (type == element::f32) return plain_matmul();
-  if (profile->has_wgmma && hopper_is_built() && !coded)
+  if (profile->has_wgmma && hopper_is_built() && !formats.quantised())
     return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
   if (type == element::bf16 ? profile->has_bf16() : profile->has_tensor_cores())
-    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, coded ? 4 : 2.5, true};
+    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, formats.quantised() ? 4 : 2.5};
   return plain_matmul();
 }
 

@@ -90,7 +90,7 @@ class cublas_gemm final : public library_gemm {
       if (auto r = check(algorithm, workspace.bytes()); !r) return r;
     checked_[algorithm] = 1;
     const float one = 1, before = adds_ ? 1 : 0;
-    return done(f_->matmul(f_->handle, operation_, &one, p.matrix, matrix_, p.in, in_, &before, p.out, out_, p.out,
+    return done(f_->matmul(f_->handle, operation_, &one, p.matrix.data, matrix_, p.in, in_, &before, p.out, out_, p.out,
                            out_, &proposed_[algorithm].algo, workspace.data(), workspace.bytes(), in),
                 "running a GEMM");
   }

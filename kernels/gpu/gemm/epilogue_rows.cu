@@ -15,7 +15,7 @@ constexpr unsigned threads = 256;
 template <typename Element>
 __global__ void __launch_bounds__(threads)
     epilogue_rows_kernel(Element* out, std::uint32_t row_packets, std::uint32_t stride, std::size_t packets,
-                         epilogue how) {
+                         activation_function function) {
   pdl_launch_dependents();
   pdl_wait();
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x;
@@ -24,23 +24,23 @@ __global__ void __launch_bounds__(threads)
   packet<Element> values = load_packet(at);
 #pragma unroll
   for (unsigned e = 0; e < packet<Element>::size; ++e)
-    values.values[e] = from_float<Element>(apply_epilogue(how, to_float(values.values[e])));
+    values.values[e] = from_float<Element>(apply_activation(function, to_float(values.values[e])));
   store_packet(at, values);
 }
 
 }  // namespace
 
 result<void> epilogue_rows(stream_handle in, element type, const gemm& p, std::uint32_t rows) {
-  check(p.how == epilogue::sigmoid || p.how == epilogue::tanh || p.how == epilogue::relu_squared);
-  return with_element(type, [&]<typename Element>() {
+  check(p.how.function != activation_function::none);
+  return with_element(output_type(p.how, type), [&]<typename Element>() {
     constexpr std::uint32_t size = packet<Element>::size;
-    check(p.outputs % size == 0);
+    check(p.matrix.outputs % size == 0);
     check(p.out_stride % size == 0);
     check(reinterpret_cast<std::uintptr_t>(p.out) % sizeof(packet<Element>) == 0);
-    const std::size_t packets = std::size_t{rows} * (p.outputs / size);
+    const std::size_t packets = std::size_t{rows} * (p.matrix.outputs / size);
     const auto blocks = static_cast<unsigned>((packets + threads - 1) / threads);
     return launch({"finish_rows", {blocks}, {threads}, 0, in, true}, epilogue_rows_kernel<Element>,
-                  static_cast<Element*>(p.out), p.outputs / size, p.out_stride, packets, p.how);
+                  static_cast<Element*>(p.out), p.matrix.outputs / size, p.out_stride, packets, p.how.function);
   });
 }
 

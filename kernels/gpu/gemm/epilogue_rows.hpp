@@ -3,8 +3,8 @@
 
 namespace skein::kernels::gpu {
 
-/// Applies an epilogue in place to the sums in `out`, for GEMM libraries that do not have it:
-/// out[t, o] = finish(out[t, o]) for t < rows, o < outputs; sigmoid, tanh or relu_squared, in fp32, rounded to `type`
+/// Applies the activation of an epilogue in place to the sums in `out`, for GEMM libraries that do not have it:
+/// out[t, o] = activation(out[t, o]) for t < rows, o < outputs, of output_type(p.how, type); `how` has an activation
 /// Outputs, stride and address are multiples of 16 bytes (checked).
 [[nodiscard]] result<void> epilogue_rows(stream_handle in, element type, const gemm& p, std::uint32_t rows);
 

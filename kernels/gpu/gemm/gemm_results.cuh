@@ -7,16 +7,12 @@
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/gemm_tiles.cuh"
 
-/// The epilogue of a tile: see `finish`. CUDA and the emulator.
+/// The epilogue of a tile: see `epilogue`. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
 __device__ inline void wait_for_warpgroup() { barrier_of<warpgroup>(1 + threadIdx.x / warpgroup); }
 /// One thread of a warpgroup issues the TMA operations.
 __device__ inline bool speaks() { return threadIdx.x % warpgroup == 0; }
-
-__host__ __device__ constexpr bool is_f32(epilogue how) {
-  return how == epilogue::add_f32 || how == epilogue::store_f32 || how == epilogue::store_parts;
-}
 
 /// Stores the sums directly to global memory, eight neighbouring outputs at a time.
 template <typename t, typename Put>
@@ -83,7 +79,7 @@ __device__ void send_floats(const work_item& work, const CUtensorMap& out, std::
   constexpr int columns_each = t::piece_columns / 2;
   const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
   send_pieces<t, columns_each>(
-      work, out, work.gemm->how == epilogue::add_f32, result, [&](std::byte* piece, int first) {
+      work, out, work.gemm->how.to == destination::add_f32, result, [&](std::byte* piece, int first) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const unsigned output = warp % 2 * 16 + lane / 4 + i / 2 * 8, row = lane % 4 * 2 + i % 2;
@@ -110,7 +106,7 @@ __device__ void store_floats(const work_item& work, std::uint32_t rows, const CU
   if constexpr (t::in_turn)
     if (work.gemm->is_sent) return send_floats<t>(work, out, result, sums);
   auto* const to = static_cast<float*>(work.gemm->out) + work.segment * work.gemm->part_stride;
-  if (work.gemm->how == epilogue::add_f32)  // added by the L2 cache; here each addition would wait for a load
+  if (work.gemm->how.to == destination::add_f32)  // added by the L2 cache; here each addition would wait for a load
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
   else
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
@@ -128,9 +124,9 @@ __device__ void store_half(work_item work, std::uint32_t rows, const CUtensorMap
 template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                       const float (&sums)[t::columns / 2]) {
-  if (is_f32(work.gemm->how))
+  if (is_f32(work.gemm->how.to))
     store_floats<t>(work, rows, out, result, sums);
-  else if (work.gemm->how == epilogue::store_f16)
+  else if (work.gemm->how.to == destination::f16)
     store_elements<half, t>(work, rows, out, result, sums);
   else
     store_elements<Element, t>(work, rows, out, result, sums);

@@ -28,14 +28,15 @@ struct gemm_list {
 
 template <typename Element>
 __device__ void put(const gemm& p, std::size_t at, float sum) {
-  if (p.how == epilogue::add_f32)
-    static_cast<float*>(p.out)[at] += sum;
-  else if (p.how == epilogue::store_f32)
-    static_cast<float*>(p.out)[at] = sum;
-  else if (p.how == epilogue::store_f16)
-    static_cast<half*>(p.out)[at] = from_float<half>(sum);
+  const float result = apply_activation(p.how.function, sum);
+  if (p.how.to == destination::add_f32)
+    static_cast<float*>(p.out)[at] += result;
+  else if (p.how.to == destination::f32)
+    static_cast<float*>(p.out)[at] = result;
+  else if (p.how.to == destination::f16)
+    static_cast<half*>(p.out)[at] = from_float<half>(result);
   else
-    static_cast<Element*>(p.out)[at] = from_float<Element>(apply_epilogue(p.how, sum));
+    static_cast<Element*>(p.out)[at] = from_float<Element>(result);
 }
 
 /// Copies rows `first` .. `first` + tile_rows, columns `column` .. `column` + 64, into a tile; rows from `end` on are
@@ -56,29 +57,29 @@ __device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t 
 
 /// The same for 64 outputs of a quantised matrix.
 template <typename Element, weight_element code>
-__device__ void decode_tile(float (*tile)[pitch], const gemm& p, std::uint32_t first, std::uint32_t column) {
-  const std::uint32_t blocks = padded(p.inputs) / block_inputs, bytes = block_bytes(p.format);
+__device__ void decode_tile(float (*tile)[pitch], const device_matrix& m, std::uint32_t first, std::uint32_t column) {
+  const std::uint32_t blocks = padded(m.inputs) / block_inputs, bytes = block_bytes(m.format);
   for (unsigned i = threadIdx.x; i < matrix_tile * matrix_tile; i += threads) {
     const std::uint32_t r = i / matrix_tile, c = i % matrix_tile, output = r % panel_outputs;
-    const std::byte* const block = static_cast<const std::byte*>(p.matrix) +
+    const std::byte* const block = static_cast<const std::byte*>(m.data) +
                                    (std::size_t{first + r} / panel_outputs * blocks + column / block_inputs) * bytes;
     const code_place at = place_of_code(code, output, c);
     int q = static_cast<int>(block[at.byte]) >> at.bit & (code == weight_element::int8 ? 127 : 15);
     if (code == weight_element::int4) q -= 8;
     if (code == weight_element::int8 && static_cast<int>(block[byte_of_sign(at.byte)]) >= 128) q = -q;
     scale_pair scale = 0;
-    memcpy(&scale, block + place_of_scale(p.format, output, c), 2);
+    memcpy(&scale, block + place_of_scale(m.format, output, c), 2);
     tile[r][c] = to_float(decode_one<Element, code>(q, scale_of<Element>(scale, 0)));
   }
 }
 template <typename Element>
-__device__ void load_weights(float (*tile)[pitch], const gemm& p, std::uint32_t first, std::uint32_t column) {
-  if (!is_quantised(p))
-    return load_tile<matrix_tile, Element>(tile, p.matrix, padded(p.inputs), first, padded(p.outputs), column);
-  switch (p.format.element) {
-    case weight_element::int8: return decode_tile<Element, weight_element::int8>(tile, p, first, column);
-    case weight_element::int4: return decode_tile<Element, weight_element::int4>(tile, p, first, column);
-    default: return decode_tile<Element, weight_element::nf4>(tile, p, first, column);
+__device__ void load_weights(float (*tile)[pitch], const device_matrix& m, std::uint32_t first, std::uint32_t column) {
+  if (!m.format.quantised())
+    return load_tile<matrix_tile, Element>(tile, m.data, padded(m.inputs), first, padded(m.outputs), column);
+  switch (m.format.element) {
+    case weight_element::int8: return decode_tile<Element, weight_element::int8>(tile, m, first, column);
+    case weight_element::int4: return decode_tile<Element, weight_element::int4>(tile, m, first, column);
+    default: return decode_tile<Element, weight_element::nf4>(tile, m, first, column);
   }
 }
 
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
   const gemm p = gemms.of[which];
   const std::uint32_t first_output = (blockIdx.x - gemms.first_block[which]) * matrix_tile;
   const unsigned column = threadIdx.x % lanes, line = threadIdx.x / lanes;
-  const std::uint32_t depth = padded(p.inputs);
+  const std::uint32_t depth = padded(p.matrix.inputs);
 
   const std::uint32_t segment = segment_tiles(p) * matrix_tile;
   float sums[rows_each][outputs_each] = {}, done[rows_each][outputs_each] = {};
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
     for (unsigned r = 0; r < rows_each; ++r)
       for (unsigned o = 0; o < outputs_each; ++o) {
         const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
-        if (p.how == epilogue::store_parts && row < rows && output < p.outputs)
+        if (p.how.to == destination::parts && row < rows && output < p.matrix.outputs)
           static_cast<float*>(p.out)[number * p.part_stride + static_cast<std::size_t>(row) * p.out_stride + output] =
               sums[r][o];
         done[r][o] = number == 0 ? sums[r][o] : done[r][o] + sums[r][o];
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
   for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
     if (k > 0 && k % segment == 0) end_segment(k / segment - 1);
     __syncthreads();  // the previous tiles have been read
-    load_weights<Element>(weights, p, first_output, k);
+    load_weights<Element>(weights, p.matrix, first_output, k);
     load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
     __syncthreads();
     for (unsigned i = 0; i < matrix_tile; ++i)
@@ -121,12 +122,12 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
           sums[r][o] = multiply_add(weights[column + o * lanes][i], inputs[line + r * lanes][i], sums[r][o]);
   }
   end_segment((depth - 1) / segment);
-  if (p.how == epilogue::store_parts) return;
+  if (p.how.to == destination::parts) return;
 
   for (unsigned r = 0; r < rows_each; ++r)
     for (unsigned o = 0; o < outputs_each; ++o) {
       const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
-      if (row < rows && output < p.outputs)
+      if (row < rows && output < p.matrix.outputs)
         put<Element>(p, static_cast<std::size_t>(row) * p.out_stride + output, done[r][o]);
     }
 }
@@ -135,18 +136,15 @@ __global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const 
 
 result<void> matmul(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
                     std::uint32_t rows_room) {
-  check(!gemms.empty());
-  check(is_in_turn(gemms));
+  check_gemms(type, gemms);
   if (has_turns(gemms))
     return in_two_launches(gemms, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
   gemm_list list{};
   std::uint32_t blocks = 0;
   for (const gemm& p : gemms) {
-    check(p.in_stride >= padded(p.inputs));
-    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     list.first_block[list.count] = blocks;
     list.of[list.count++] = p;
-    blocks += padded(p.outputs) / matrix_tile;
+    blocks += padded(p.matrix.outputs) / matrix_tile;
   }
   const auto launch_tiles = [&](auto kernel, std::uint32_t tile_rows) {
     return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {threads}, 0, in}, kernel, list,
@@ -164,17 +162,28 @@ bool is_in_turn(std::span<const gemm> gemms) {
   if (independent_of.size() > gemms_max_of_turn || second.size() > gemms_max_of_turn) return false;
   if (second.empty()) return true;
   const auto is_first = [](const gemm& p) { return p.when == turn::first; };
-  const auto is_awaited_in_parts = [&](const gemm& p) { return is_first(p) && p.how == epilogue::store_parts; };
+  const auto is_awaited_in_parts = [&](const gemm& p) { return is_first(p) && p.how.to == destination::parts; };
   return std::ranges::is_partitioned(independent_of, is_first) &&
          std::ranges::none_of(independent_of, is_awaited_in_parts) && std::ranges::all_of(second, [&](const gemm& p) {
-           return p.when == turn::second && p.segments == 1 && p.outputs == second.front().outputs && p.done &&
-                  p.done == second.front().done;
+           return p.when == turn::second && p.segments == 1 && p.matrix.outputs == second.front().matrix.outputs &&
+                  p.done && p.done == second.front().done;
          });
 }
 
+void check_gemms(element type, std::span<const gemm> gemms) {
+  check(!gemms.empty());
+  check(is_in_turn(gemms));
+  for (const gemm& p : gemms) {
+    check(is_quantised(p) || p.matrix.format == row_format(type));
+    check(p.in_stride >= padded(p.matrix.inputs));
+    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.matrix.inputs));
+    const bool of_sums = p.how.to == destination::add_f32 || p.how.to == destination::parts;
+    check(!of_sums || p.how.function == activation_function::none);
+  }
+}
+
 matmul_functions plain_matmul() {
-  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; },
-          false,   2,      true};
+  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; }};
 }
 
 }  // namespace skein::kernels::gpu

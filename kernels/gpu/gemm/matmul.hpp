@@ -3,22 +3,40 @@
 
 #include "kernels/gpu/runtime/runtime.hpp"
 #include "kernels/gpu/types/batch.hpp"
+#include "kernels/gpu/types/device_matrix.hpp"
 #include "kernels/gpu/types/elements.hpp"
-#include "kernels/weights/weight_format.hpp"
+#include "kernels/weights/weight_plan.hpp"
 
 namespace skein::kernels::gpu {
 
-/// The epilogue of a GEMM.
-enum class epilogue : std::uint8_t {
-  store,         ///< out = sum
-  sigmoid,       ///< out = 1 / (1 + exp(-sum))
-  tanh,          ///< out = tanh(sum)
-  relu_squared,  ///< out = max(sum, 0)^2, in fp32, then rounded
-  add_f32,       ///< out += sum; out is fp32
-  store_f32,     ///< out = sum; out is fp32
-  store_f16,     ///< out = sum; out is fp16
-  store_parts,   ///< out[p] = partial sum of segment p (split-K); out is fp32
+/// The activation of a GEMM, in fp32.
+enum class activation_function : std::uint8_t {
+  none,          ///< sum
+  sigmoid,       ///< 1 / (1 + exp(-sum))
+  tanh,          ///< tanh(sum)
+  relu_squared,  ///< max(sum, 0)^2
 };
+
+/// The type of a GEMM's output, and how results get there. Those that are fp32 come last.
+enum class destination : std::uint8_t {
+  elements,  ///< out = result, rounded to the launch's element type
+  f16,       ///< out = result; out is fp16
+  f32,       ///< out = result; out is fp32
+  add_f32,   ///< out += sum; out is fp32; without activation
+  parts,     ///< out[p] = partial sum of segment p (split-K); out is fp32; without activation
+};
+[[nodiscard]] constexpr bool is_f32(destination to) { return to >= destination::f32; }
+
+/// The epilogue of a GEMM.
+struct epilogue {
+  activation_function function = activation_function::none;
+  destination to = destination::elements;
+  bool operator==(const epilogue&) const = default;
+};
+/// The element type of the output, in a launch of that type.
+[[nodiscard]] constexpr element output_type(epilogue how, element type) {
+  return is_f32(how.to) ? element::f32 : how.to == destination::f16 ? element::f16 : type;
+}
 
 /// A launch may contain products that read the outputs of others in it. Those that are read are first in its list,
 /// their readers last.
@@ -28,26 +46,20 @@ enum class turn : std::uint8_t {
   second,  ///< all have the same number of outputs, and one segment
 };
 
-/// Both dimensions of a matrix in memory are padded with zeros to multiples of this; so are the rows of its input.
-inline constexpr std::uint32_t matrix_tile = 64;
-[[nodiscard]] constexpr std::uint32_t padded(std::uint32_t size) {
-  return (size + matrix_tile - 1) / matrix_tile * matrix_tile;
-}
-
-/// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
+/// out[t, o] = activation(sum over i of matrix[o, i] * in[t, i])
 /// Split-K: the inputs are cut into `segments` equal ranges of whole tiles (the last may be shorter). Each has a
 /// partial sum, in which i ascends, and the partial sums are added in order. So a GEMM of few rows can use more blocks,
-/// and a consumer that adds the partial sums itself (store_parts, see gemm_rows) gets the same bits.
-/// matrix : [padded(outputs), padded(inputs)] row-major, or quantised and laid out as in types/coded_layout.hpp
-/// in     : [rows, in_stride];  both of the launch's element type
-/// out    : [rows, out_stride], of that type, fp32 or fp16 as `how` says; only the first `outputs` of a row are written
-///          store_parts: [segments, part_stride] floats, each segment laid out as rows
+/// and a consumer that adds the partial sums itself (destination::parts, see gemm_rows) gets the same bits.
+/// matrix : quantised, or of the launch's element type
+/// in     : [rows, in_stride] of the launch's element type
+/// out    : [rows, out_stride] of output_type(how, type); only the first `matrix.outputs` of a row are written
+///          destination::parts: [segments, part_stride] floats, each segment laid out as rows
 struct gemm {
-  const void* matrix = nullptr;
+  device_matrix matrix;
   const void* in = nullptr;
   void* out = nullptr;
-  std::uint32_t outputs = 0, inputs = 0, in_stride = 0, out_stride = 0;
-  epilogue how = epilogue::store;
+  std::uint32_t in_stride = 0, out_stride = 0;
+  epilogue how = {};
   std::uint32_t segments = 1;
   std::size_t part_stride = 0;
   /// PDL. Read from the first product of a launch, and from the first of the second ones if those get a launch of their
@@ -57,13 +69,12 @@ struct gemm {
   turn when = turn::any;
   /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh).
   std::uint32_t* done = nullptr;
-  weight_format format = {};  ///< of the matrix if it is quantised
 };
-[[nodiscard]] constexpr bool is_quantised(const gemm& p) { return p.format.quantised(); }
+[[nodiscard]] constexpr bool is_quantised(const gemm& p) { return p.matrix.format.quantised(); }
 
 /// Input tiles per segment.
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const gemm& p) {
-  return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
+  return (padded(p.matrix.inputs) / matrix_tile + p.segments - 1) / p.segments;
 }
 /// The segments for a matrix whose launch has `output_tiles` tiles of 64 outputs in total: up to four, as long as there
 /// are at most `blocks` blocks and no segment is empty.
@@ -95,6 +106,8 @@ inline constexpr std::size_t gemms_max_of_turn = 8;  // among its second product
 }
 /// Whether a list of products is ordered as `turn` requires.
 [[nodiscard]] bool is_in_turn(std::span<const gemm> gemms);
+/// Checks what all kernels require of a launch.
+void check_gemms(element type, std::span<const gemm> gemms);
 /// run(products) for those before the second ones, then for the second ones.
 template <typename Run>
 [[nodiscard]] result<void> in_two_launches(std::span<const gemm> gemms, Run run) {
@@ -117,19 +130,17 @@ struct matmul_functions {
   const char* name;
   result<void> (*run)(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
                       std::uint32_t rows_room);
-  /// Whether that launch stores its products of several segments as partial sums (finish::store_parts) at `rows_room`
+  /// Whether that launch stores its products of several segments as partial sums (destination::parts) at `rows_room`
   /// rows. Its second products do not count.
   bool (*splits)(std::span<const gemm> gemms, std::uint32_t rows_room);
-  /// Whether epilogue::add_f32 adds the sum of each segment by itself, in order; otherwise it adds their sum.
+  /// Whether destination::add_f32 adds the sum of each segment by itself, in order; otherwise it adds their sum.
   bool adds_each = false;
   /// The blocks of a launch of few rows that an SM runs at once, at the speed of the memory.
   double blocks_per_sm = 2;
-  /// Whether matrices may be quantised.
-  bool takes_codes = false;
 };
 /// The plain kernel stores partial sums for up to eight rows, so that tests cover both cases.
 [[nodiscard]] matmul_functions plain_matmul();
-/// The fastest kernel for that device and type, for matrices of which some are quantised (`coded`) or none.
-[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type, bool coded = false);
+/// The fastest kernel for that device and type that multiplies by matrices of all of these formats.
+[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type, const weight_plan& formats);
 
 }  // namespace skein::kernels::gpu

@@ -285,13 +285,14 @@ __device__ void store_rounded(const work_item& work, std::uint32_t rows, const f
 template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t::columns / 2]) {
   const placed_gemm& p = *work.gemm;
-  apply_epilogue_fast(p.how, sums);
+  apply_activation_fast(p.how.function, sums);
   auto* const floats = static_cast<float*>(p.out) + work.segment * p.part_stride;
-  switch (p.how) {
-    case epilogue::add_f32: return put_each<t>(work, rows, floats, [&](float* to, int j) { atomicAdd(to, sums[j]); });
-    case epilogue::store_f32:
-    case epilogue::store_parts: return put_each<t>(work, rows, floats, [&](float* to, int j) { *to = sums[j]; });
-    case epilogue::store_f16: return store_rounded<half, t>(work, rows, sums);
+  switch (p.how.to) {
+    case destination::add_f32:
+      return put_each<t>(work, rows, floats, [&](float* to, int j) { atomicAdd(to, sums[j]); });
+    case destination::f32:
+    case destination::parts: return put_each<t>(work, rows, floats, [&](float* to, int j) { *to = sums[j]; });
+    case destination::f16: return store_rounded<half, t>(work, rows, sums);
     default: return store_rounded<Element, t>(work, rows, sums);
   }
 }
@@ -344,7 +345,7 @@ __global__ void __launch_bounds__(threads, 2)
 /// blocks would be few and long: at most one per SM, with more than 4 stages (docs/decisions, 62).
 bool is_narrow(const gemm& p, std::span<const gemm> launch, std::uint32_t sm_count) {
   if (p.when == turn::first) return true;
-  const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;
+  const std::uint32_t blocks = padded(p.matrix.outputs) / instruction_outputs * p.segments;
   return launch.size() == 1 && blocks <= sm_count && segment_tiles(p) > 8;
 }
 
@@ -361,21 +362,21 @@ result<void> launch_as(stream_handle in, element type, std::span<const gemm> gem
   std::uint32_t items = 0, tiles = 0;
   for (const gemm& p : gemms) {
     placed_gemm& to = all.of[all.count++];
-    to.depth = padded(p.inputs) / matrix_tile;
-    const bool in_parts = p.how == epilogue::store_parts;
+    to.depth = padded(p.matrix.inputs) / matrix_tile;
+    const bool in_parts = p.how.to == destination::parts;
     check(in_parts || p.segments == 1);
     to.item_depth = in_parts ? segment_tiles(p) : to.depth;
     to.is_narrow = is_narrow(p, gemms, sm_count);
     const std::uint32_t outputs = to.is_narrow ? narrow_outputs : instruction_outputs;
     const std::uint32_t stage_tiles = to.is_narrow ? narrow<t>::stage_tiles : t::stage_tiles;
-    to.groups = (p.outputs + outputs - 1) / outputs;
-    to.weights =
-        describe_tiles(type, p.matrix, padded(p.inputs), padded(p.inputs), padded(p.outputs), outputs, stage_tiles);
-    to.inputs = describe_tiles(type, p.in, padded(p.inputs), p.in_stride, rows, t::columns, stage_tiles);
+    to.groups = (p.matrix.outputs + outputs - 1) / outputs;
+    const std::uint32_t width = padded(p.matrix.inputs);
+    to.weights = describe_tiles(type, p.matrix.data, width, width, padded(p.matrix.outputs), outputs, stage_tiles);
+    to.inputs = describe_tiles(type, p.in, width, p.in_stride, rows, t::columns, stage_tiles);
     to.out = p.out, to.part_stride = p.part_stride;
-    to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
+    to.outputs = p.matrix.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = items;
-    tiles += padded(p.outputs) / matrix_tile * to.depth;
+    tiles += padded(p.matrix.outputs) / matrix_tile * to.depth;
     if (has_second && p.when == turn::first) {
       ++all.firsts, all.done.writers += to.groups;
     }

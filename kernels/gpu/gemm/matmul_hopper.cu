@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(t::threads, 1)
     if constexpr (t::in_pairs) {
       store_half<t>(work, all.rows, out.of[work.which], memory.result, sums);
     } else {
-      apply_epilogue_fast(work.gemm->how, sums);
+      apply_activation_fast(work.gemm->how.function, sums);
       store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
     }
   }
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(t::threads, 1)
 
 /// Whether TMA, which needs units of 16 bytes, can write the output of a product.
 bool can_be_sent(const gemm& p) {
-  const std::size_t bytes = is_f32(p.how) ? 4 : 2;
+  const std::size_t bytes = is_f32(p.how.to) ? 4 : 2;
   return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
          p.part_stride * bytes % 16 == 0;
 }
@@ -187,13 +187,13 @@ bool can_be_sent(const gemm& p) {
 /// The outputs as a tensor map: boxes of 128 bytes of outputs by a piece's rows.
 template <typename t>
 CUtensorMap describe_out(element type, const gemm& p, std::uint32_t rows) {
-  const std::uint32_t parts = p.how == epilogue::store_parts ? p.segments : 1;
+  const std::uint32_t parts = p.how.to == destination::parts ? p.segments : 1;
   const std::size_t part_stride = parts > 1 ? p.part_stride : std::size_t{rows} * p.out_stride;
-  const element stored = is_f32(p.how) ? element::f32 : p.how == epilogue::store_f16 ? element::f16 : type;
-  const std::uint32_t box_rows = is_f32(p.how) ? t::piece_columns / 2 : t::piece_columns;
+  const element stored = output_type(p.how, type);
+  const std::uint32_t box_rows = is_f32(p.how.to) ? t::piece_columns / 2 : t::piece_columns;
   return make_map(stored, p.out,
                   {3,
-                   {p.outputs, rows, parts},
+                   {p.matrix.outputs, rows, parts},
                    {p.out_stride, part_stride},
                    {row_bytes / static_cast<std::uint32_t>(element_bytes(stored)), box_rows, 1}});
 }
@@ -217,13 +217,14 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
     if (t::in_turn && can_be_sent(p))
       all.of[all.count].is_sent = true, out.of[all.count] = describe_out<t>(type, p, rows);
     placed_gemm& to = all.of[all.count++];
-    to.depth = padded(p.inputs) / matrix_tile;
+    to.depth = padded(p.matrix.inputs) / matrix_tile;
     to.segment_depth = segment_tiles(p);
-    to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
-    to.weights = describe_in(type, p.matrix, to.depth, padded(p.inputs), padded(p.outputs), t::outputs);
+    to.tiles = (p.matrix.outputs + t::outputs - 1) / t::outputs;
+    to.weights =
+        describe_in(type, p.matrix.data, to.depth, padded(p.matrix.inputs), padded(p.matrix.outputs), t::outputs);
     to.inputs = describe_in(type, p.in, to.depth, p.in_stride, rows, t::columns_at_once);
     to.out = p.out, to.part_stride = p.part_stride;
-    to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
+    to.outputs = p.matrix.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = all.items;
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   }
@@ -279,7 +280,7 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
 /// 7.2B with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer (docs/decisions, 58). With
 /// more rows, in tiles, it gained nothing.
 constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
-  return rows <= few_rows_max && gemms.front().inputs >= 4096;
+  return rows <= few_rows_max && gemms.front().matrix.inputs >= 4096;
 }
 
 }  // namespace
@@ -287,16 +288,16 @@ constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
 bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   std::uint32_t tiles = 0;
-  for (const gemm& p : independent(gemms)) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
+  for (const gemm& p : independent(gemms)) tiles += (p.matrix.outputs + 127) / 128 * ((rows + 127) / 128);
   return tiles < 100;  // too few for the SMs of any GPU with these tensor cores
 }
 
 bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
   const gemm& p = gemms.front();
   if (gemms.size() != 1 || rows <= 128 || p.segments != 4 ||
-      !(p.how == epilogue::add_f32 || p.how == epilogue::store_f32))
+      !(p.how == epilogue{.to = destination::add_f32} || p.how == epilogue{.to = destination::f32}))
     return false;
-  const std::uint32_t tiles = (p.outputs + 127) / 128, depth = padded(p.inputs) / matrix_tile;
+  const std::uint32_t tiles = (p.matrix.outputs + 127) / 128, depth = padded(p.matrix.inputs) / matrix_tile;
   if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > sm_count) return false;
   const std::uint32_t columns = fastest_columns(tiles, rows, true, sm_count);
   const std::uint64_t alone = std::uint64_t{depth} * time_in_turn(tiles, rows, columns, sm_count);
@@ -305,21 +306,17 @@ bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t
 
 result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
                            std::uint32_t rows_room) {
-  check(!gemms.empty());
+  check_gemms(type, gemms);
   check(type != element::f32);
-  check(is_in_turn(gemms));
-  for (const gemm& p : gemms) {
-    check(p.in_stride >= padded(p.inputs));
-    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
-  }
+  check(std::ranges::none_of(gemms, is_quantised));
   if (has_turns(gemms) && !is_worth_turns(gemms, rows_room))
     return in_two_launches(gemms, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
   bool segments = false, parts = false;
   std::uint32_t tiles = 0, split_tiles = 0;
   for (const gemm& p : independent(gemms)) {
     segments |= p.segments > 1;
-    parts |= p.how == epilogue::store_parts;
-    tiles += (p.outputs + 127) / 128, split_tiles += (p.outputs + 127) / 128 * p.segments;
+    parts |= p.how.to == destination::parts;
+    tiles += (p.matrix.outputs + 127) / 128, split_tiles += (p.matrix.outputs + 127) / 128 * p.segments;
   }
   check(!segments || parts == hopper_splits(gemms, rows_room));
   if (rows_room <= few_rows_max) return matmul_few_rows(in, type, gemms, rows_room);

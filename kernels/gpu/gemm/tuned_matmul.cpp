@@ -17,29 +17,24 @@ constexpr double worth_it = 0.98;       // of the time of our kernels: smaller g
 constexpr double parts_worth_it = 0.9;  // of the time of the alternatives: the consumer of partial sums reads more
 
 bool same_shape(const gemm& a, const gemm& b) {
-  return a.outputs == b.outputs && a.inputs == b.inputs && a.in_stride == b.in_stride && a.out_stride == b.out_stride &&
-         a.how == b.how;
-}
-
-bool separate_epilogue(epilogue how) {
-  return how == epilogue::sigmoid || how == epilogue::tanh || how == epilogue::relu_squared;
+  return a.matrix.outputs == b.matrix.outputs && a.matrix.inputs == b.matrix.inputs && a.in_stride == b.in_stride &&
+         a.out_stride == b.out_stride && a.how == b.how;
 }
 
 library_shape shape_of(const gemm& p, element type) {
   library_shape shape;
-  shape.type = shape.out_type = type;
-  if (p.how == epilogue::store_f16) shape.out_type = element::f16;
-  if (p.how == epilogue::store_f32 || p.how == epilogue::add_f32) shape.out_type = element::f32;
-  shape.adds = p.how == epilogue::add_f32;
-  shape.outputs = p.outputs, shape.inputs = p.inputs, shape.in_stride = p.in_stride, shape.out_stride = p.out_stride;
+  shape.type = type, shape.out_type = output_type(p.how, type);
+  shape.adds = p.how.to == destination::add_f32;
+  shape.outputs = p.matrix.outputs, shape.inputs = p.matrix.inputs;
+  shape.in_stride = p.in_stride, shape.out_stride = p.out_stride;
   return shape;
 }
 
 /// Whether matrices are aligned as the library expects, and rows for 16-byte accesses.
 bool is_aligned(const gemm& p, const library_shape& shape) {
   const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 256 == 0; };
-  return p.outputs % 8 == 0 && p.in_stride * element_bytes(shape.type) % 16 == 0 &&
-         p.out_stride * element_bytes(shape.out_type) % 16 == 0 && at(p.matrix) && at(p.in) && at(p.out);
+  return p.matrix.outputs % 8 == 0 && p.in_stride * element_bytes(shape.type) % 16 == 0 &&
+         p.out_stride * element_bytes(shape.out_type) % 16 == 0 && at(p.matrix.data) && at(p.in) && at(p.out);
 }
 
 }  // namespace
@@ -136,8 +131,8 @@ result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const 
   std::vector<gemm> split(launch.begin(), launch.end());
   for (gemm& p : split) {
     if (p.segments == 1) continue;
-    p.how = epilogue::store_parts, p.out = workspace_.data(), p.out_stride = p.outputs;
-    p.part_stride = std::size_t{rows} * p.outputs;
+    p.how.to = destination::parts, p.out = workspace_.data(), p.out_stride = p.matrix.outputs;
+    p.part_stride = std::size_t{rows} * p.matrix.outputs;
     if (p.segments * p.part_stride * sizeof(float) > workspace_.bytes()) return std::numeric_limits<double>::infinity();
   }
   return watch_(in, [&] { return ours_.run(in, type_, split, row_count, rows); });
@@ -192,7 +187,7 @@ result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, s
     const bool by_library = !ways.empty() && ways[i].library && is_aligned(launch[i], shape_of(launch[i], type_));
     if (by_library && run_by_library(in, ways[i], launch[i], rows)) continue;
     left[count] = launch[i];
-    if (left[count].how != epilogue::store_parts) left[count].segments = 1;
+    if (left[count].how.to != destination::parts) left[count].segments = 1;
     ++count;
   }
   if (count == 0) return {};
@@ -201,7 +196,7 @@ result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, s
 
 result<void> tuned_matmul::run_by_library(stream_handle in, const way& how, const gemm& p, std::uint32_t rows) const {
   if (auto r = how.library->queue(in, how.algorithm, p, rows, workspace_); !r) return r;
-  return separate_epilogue(p.how) ? epilogue_rows(in, type_, p, rows) : result<void>();
+  return p.how.function != activation_function::none ? epilogue_rows(in, type_, p, rows) : result<void>();
 }
 
 std::string tuned_matmul::rows_by_library(const gemm& p) const {
@@ -226,7 +221,8 @@ std::string tuned_matmul::description() const {
       told.push_back(of.shape);
       const std::string rows = rows_by_library(of.shape);
       if (rows.empty()) continue;
-      text += "; " + std::to_string(of.shape.outputs) + 'x' + std::to_string(of.shape.inputs) + " of" + rows;
+      text +=
+          "; " + std::to_string(of.shape.matrix.outputs) + 'x' + std::to_string(of.shape.matrix.inputs) + " of" + rows;
     }
   return text;
 }

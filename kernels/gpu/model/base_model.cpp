@@ -31,7 +31,7 @@ std::size_t parts_floats(const model_dims& dims, const model_room& room) {
 tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, const library_opener& open_library,
                           std::string& library_trouble) {
   const element type = options.matrix_type;
-  const auto ours = choose_matmul(options.device, type, options.formats.quantised());
+  const auto ours = choose_matmul(options.device, type, options.formats);
   if (!ours) throw device_failure(ours.error());
   if (!wants_library(options, room)) return {*ours, type};
   auto library = open_library();
@@ -213,7 +213,7 @@ void base_model::multiply_rows(pass& tick, std::span<const gemm> gemms) {
 }
 
 void base_model::multiply_wanted(pass& tick) {
-  const gemm all = gemm_of(outer().head, normed_, logits_.data(), dims_.vocab, epilogue::store_f32);
+  const gemm all = gemm_of(outer().head, normed_, logits_.data(), dims_.vocab, {.to = destination::f32});
   multiply(tick, {&all, 1}, &tick.rows.counts->wanted, tick.rows.room.wanted);
 }
 
@@ -255,7 +255,7 @@ void base_model::learn_gemms(stream_handle in) {
 
 // Whether split or not, x becomes x + the whole sum: if it is split, the next norm adds the partial sums.
 void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
-  gemm change = gemm_of(matrix, in, x(), dims_.embd, epilogue::add_f32);
+  gemm change = gemm_of(matrix, in, x(), dims_.embd, {.to = destination::add_f32});
   // With more rows, the weights of products two launches ahead would compete with this launch.
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) {
@@ -277,15 +277,15 @@ void base_model::split(std::span<gemm> some, std::span<const gemm> launch, std::
 
 bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const {
   std::uint32_t tiles = 0;
-  for (const gemm& p : some) tiles += padded(p.outputs) / matrix_tile;
-  for (gemm& p : some) p.segments = segments_of(p.inputs, tiles, split_blocks_);
+  for (const gemm& p : some) tiles += padded(p.matrix.outputs) / matrix_tile;
+  for (gemm& p : some) p.segments = segments_of(p.matrix.inputs, tiles, split_blocks_);
   return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
 }
 
 gemm_rows base_model::store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const {
-  p.how = epilogue::store_parts;
-  p.out = parts.data(), p.out_stride = p.outputs;
-  p.part_stride = std::size_t{tick.rows.room.rows} * p.outputs;
+  p.how.to = destination::parts;
+  p.out = parts.data(), p.out_stride = p.matrix.outputs;
+  p.part_stride = std::size_t{tick.rows.room.rows} * p.matrix.outputs;
   return {p.out, p.out_stride, p.segments, p.part_stride};
 }
 

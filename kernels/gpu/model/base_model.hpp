@@ -91,17 +91,17 @@ class base_model : public gpu_model {
 
   [[nodiscard]] static gemm gemm_of(const device_matrix& matrix, const activation& in, void* out,
                                     std::uint32_t out_stride, epilogue how) {
-    gemm p{matrix.data, in.data, out, matrix.outputs, matrix.inputs, in.stride, out_stride, how};
-    p.format = matrix.format;
-    return p;
+    return {matrix, in.data, out, in.stride, out_stride, how};
   }
   [[nodiscard]] static gemm gemm_of(const device_matrix& matrix, const activation& in, const activation& out,
-                                    epilogue how = epilogue::store) {
+                                    epilogue how = {}) {
     return gemm_of(matrix, in, out.data, out.stride, how);
   }
   [[nodiscard]] static gemm_rows rows_of(const activation& out) { return {out.data, out.stride, 0, 0}; }
   /// The epilogue for rows of gate_element.
-  [[nodiscard]] epilogue store_gate() const { return type_ == element::bf16 ? epilogue::store_f16 : epilogue::store; }
+  [[nodiscard]] epilogue store_gate() const {
+    return {.to = type_ == element::bf16 ? destination::f16 : destination::elements};
+  }
 
   /// A token shift of the residual stream, after what is yet to be added to it; x moves to the other buffer then.
   [[nodiscard]] token_shift_parameters shift_of(const norm_weights& norm, std::size_t x_prev);

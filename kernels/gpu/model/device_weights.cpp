@@ -49,11 +49,10 @@ class loader {
     const tensor_view from = as_matrix(view, spec.transposed);
     if (spec.shape[1] == extent::five_rank_x) return load_pairs(from, to);
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
-    const weight_format format = formats_.plan ? formats_.plan->of(spec, layer_) : weight_format{};
-    if (format.quantised())
-      to = {place(from, format, padded(outputs), padded(inputs)), outputs, inputs, format};
-    else
-      to = {place(from, formats_.type, padded(outputs), padded(inputs)), outputs, inputs};
+    const weight_format planned = formats_.plan ? formats_.plan->of(spec, layer_) : weight_format{};
+    to = {nullptr, outputs, inputs, planned.quantised() ? planned : row_format(formats_.type)};
+    to.data = planned.quantised() ? place(from, planned, padded(outputs), padded(inputs))
+                                  : place(from, formats_.type, padded(outputs), padded(inputs));
   }
   void load(const tensor_spec& spec, const tensor_view& view, device_types::stack& to) {
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -77,7 +76,7 @@ class loader {
       pair.shape[0] = rank;
       pair.data += i * rank * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
       const std::byte* const at = place(pair, formats_.type, padded(rank), padded(inputs));
-      if (i == 0) to = {at, pairs * padded(rank), inputs};
+      if (i == 0) to = {at, pairs * padded(rank), inputs, row_format(formats_.type)};
     }
   }
   [[nodiscard]] std::byte* next() const { return base_ == nullptr ? nullptr : base_ + used_; }  // nullptr: only counts

@@ -5,18 +5,12 @@
 #include "kernels/gpu/ops/embed.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/gpu/types/device_matrix.hpp"
 #include "kernels/gpu/types/gpu_options.hpp"
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
 
 namespace skein::kernels::gpu {
-
-/// A matrix on the device, laid out as `gemm` expects.
-struct device_matrix {
-  const void* data = nullptr;
-  std::uint32_t outputs = 0, inputs = 0;
-  weight_format format = {};  ///< if it is quantised
-};
 
 /// How matrices are stored: in the element type, except those that the plan quantises.
 struct matrix_formats {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "kernels/gpu/types/device_matrix.hpp"
 #include "kernels/weights/file_blocks.hpp"
 
 namespace skein::kernels::gpu {
@@ -39,14 +40,6 @@ void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::ui
     }
   }
 }
-void put_codes(weight_element code, std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output,
-               std::byte* block) {
-  switch (code) {
-    case weight_element::int8: return put_codes<weight_element::int8>(codes, first, output, block);
-    case weight_element::int4: return put_codes<weight_element::int4>(codes, first, output, block);
-    default: return put_codes<weight_element::nf4>(codes, first, output, block);
-  }
-}
 
 }  // namespace
 
@@ -77,7 +70,8 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
         const std::uint32_t input = begin + i, within = input % block_inputs;
         std::byte* const block = panel + std::size_t{input} / block_inputs * bytes;
         const std::uint32_t here = std::min(count, block_inputs);
-        put_codes(format.element, of_group.subspan(i, here), within, output, block);
+        with_code(format,
+                  [&]<weight_element code>() { put_codes<code>(of_group.subspan(i, here), within, output, block); });
         std::memcpy(block + place_of_scale(format, output, within), &scale, sizeof scale);
       }
     }

@@ -10,8 +10,8 @@ void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pas
   const std::array outs = {gated_.mixed_k, gated_.mixed_r};
   shift(tick, with.norm, layout_.ffn_x_prev(layer), mixes, outs);
   std::array gemms = {
-      gemm_of(with.key, gated_.mixed_k, gated_.hidden, epilogue::relu_squared),
-      gemm_of(with.receptance, gated_.mixed_r, gated_.gate, epilogue::sigmoid),
+      gemm_of(with.key, gated_.mixed_k, gated_.hidden, {activation_function::relu_squared}),
+      gemm_of(with.receptance, gated_.mixed_r, gated_.gate, {activation_function::sigmoid}),
   };
   gemms.front().pdl_early_launch = true;
   multiply_rows(tick, gemms);
@@ -19,7 +19,7 @@ void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pas
 
 // The projection goes to the half of x that is not in use, or to partial sums.
 void gated_model::add_gated(const device_matrix& value, pass& tick) {
-  gemm change = gemm_of(value, gated_.hidden, other_x(), dims_.embd, epilogue::store_f32);
+  gemm change = gemm_of(value, gated_.hidden, other_x(), dims_.embd, {.to = destination::f32});
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;  // as in add_to_x
   gemm_rows sums;
   split({&change, 1}, {&change, 1}, {&sums, 1}, tick);

@@ -49,7 +49,7 @@ class rwkv4_model final : public gated_model {
     shift(tick, norm_of(p.ln1_weight, p.ln1_bias), layout_.att_x_prev(layer), mixes, mixed);
     std::array gemms = {
         gemm_of(p.receptance, mixed[0], rows_.r),
-        gemm_of(p.key, mixed[1], rows_.k, epilogue::store_f32),
+        gemm_of(p.key, mixed[1], rows_.k, {.to = destination::f32}),
         gemm_of(p.value, mixed[2], rows_.v),
     };
     split(gemms, gemms, projections_, tick);

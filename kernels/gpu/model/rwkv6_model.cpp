@@ -54,7 +54,7 @@ class rwkv6_model final : public gated_model {
     mix_by_token(p, layer, tick);
     const auto& [for_w, for_k, for_v, for_r, for_g] = rows_.mixed;
     std::array gemms = {
-        gemm_of(p.decay_w1, for_w, rows_.inner_w, epilogue::tanh),
+        gemm_of(p.decay_w1, for_w, rows_.inner_w, {activation_function::tanh}),
         gemm_of(p.receptance, for_r, rows_.r),
         gemm_of(p.key, for_k, rows_.k),
         gemm_of(p.value, for_v, rows_.v),
@@ -100,7 +100,7 @@ class rwkv6_model final : public gated_model {
       tick.note(shift_for_shares(tick.in, tick.rows, type_, of));
     }
     std::array<gemm, 1 + mix_count> gemms;
-    gemms[0] = gemm_of(p.maa_w1, gated_.mixed_k, rows_.low, epilogue::tanh);
+    gemms[0] = gemm_of(p.maa_w1, gated_.mixed_k, rows_.low, {activation_function::tanh});
     gemms[0].when = turn::first;
     const std::size_t pair_bytes = padded(dims_.rank_x) * element_bytes(type_);
     for (std::size_t j = 0; j < mix_count; ++j) {

@@ -124,8 +124,8 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   // w_out, a_out and g_out reuse the memory of inputs that only the first product of their pair reads.
   std::array<gemm, gemms_max> gemms = {
       gemm_of(p.v1, for_v, rows_.inner_v),
-      gemm_of(p.g1, for_g, rows_.inner_g, epilogue::sigmoid),
-      gemm_of(p.w1, for_w, rows_.inner_w, epilogue::tanh),
+      gemm_of(p.g1, for_g, rows_.inner_g, {activation_function::sigmoid}),
+      gemm_of(p.w1, for_w, rows_.inner_w, {activation_function::tanh}),
       gemm_of(p.a1, for_a, rows_.inner_a),
       gemm_of(p.receptance, for_r, rows_.r),
       gemm_of(p.key, for_k, rows_.k),
@@ -175,7 +175,7 @@ void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const auto& p = weights_.layers[layer];
   shift(tick, norm_of(p.ln2_weight, p.ln2_bias), layout_.ffn_x_prev(layer), {&p.ffn_x_k.data, 1}, rows_.mixed);
-  gemm key = gemm_of(p.ffn_key, rows_.mixed[0], rows_.hidden, epilogue::relu_squared);
+  gemm key = gemm_of(p.ffn_key, rows_.mixed[0], rows_.hidden, {activation_function::relu_squared});
   key.pdl_early_launch = true;
   if (tick.leads && !is_sparse(tick))
     tick.begins = key;  // of the launch of channel_mix_out

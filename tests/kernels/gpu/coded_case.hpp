@@ -24,7 +24,7 @@ struct coded_case {
              epilogue how, weight_format f)
       : plain(random, type, rows, outputs, inputs, how),
         before(plain.out_memory.read(stream())),
-        out_memory(before, stored_type(how, type)),
+        out_memory(before, output_type(how, type)),
         codes_memory(kernels::gpu::coded_bytes(f, padded(outputs), padded(inputs)), "codes") {
     upload(f);
     for (std::uint32_t o = 0; o < outputs; ++o)
@@ -36,11 +36,11 @@ struct coded_case {
         for (std::uint32_t i = 0; i < count; ++i) weights[i] = decoded(f, codes[i], scale, type);
       }
     plain.matrix_memory = device_values(gemm_case::tiled(plain.matrix, outputs, inputs, padded(outputs)), type);
-    plain.p.matrix = plain.matrix_memory.data();
+    plain.p.matrix.data = plain.matrix_memory.data();
     plain.out = before;
     plain.expect(rows);
     p = plain.p;
-    p.matrix = codes_memory.data(), p.format = f, p.out = out_memory.data();
+    p.matrix.data = codes_memory.data(), p.matrix.format = f, p.out = out_memory.data();
   }
 
   gemm_case plain;
@@ -51,7 +51,7 @@ struct coded_case {
 
  private:
   void upload(weight_format f) {
-    const gemm& of = plain.p;
+    const kernels::gpu::device_matrix& of = plain.p.matrix;
     const std::vector<std::byte> bytes = encode(plain.matrix, dtype::f32);
     const std::size_t panel_bytes = kernels::gpu::coded_bytes(f, kernels::gpu::panel_outputs, padded(of.inputs));
     kernels::gpu::pinned_buffer<std::byte> pinned(codes_memory.size());

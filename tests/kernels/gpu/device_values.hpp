@@ -51,6 +51,22 @@ class device_values {
   kernels::gpu::device_buffer<std::byte> memory_;
 };
 
+/// A count of rows where kernels look for it.
+class row_count {
+ public:
+  explicit row_count(std::uint32_t rows) : memory_(1) {
+    const kernels::gpu::pinned_buffer<std::uint32_t> pinned(1);
+    *pinned.data() = rows;
+    const kernels::gpu::stream in;
+    require(kernels::gpu::copy_to_device(memory_.data(), pinned.data(), pinned.bytes(), in));
+    require(in.synchronize());
+  }
+  [[nodiscard]] const std::uint32_t* data() const { return memory_.data(); }
+
+ private:
+  kernels::gpu::device_buffer<std::uint32_t> memory_;
+};
+
 /// A tick of random runs in scattered slots, also on the device.
 struct random_batch {
   random_batch(random_numbers& random, std::uint32_t runs_max, std::uint32_t rows_each_max, std::uint32_t slots,

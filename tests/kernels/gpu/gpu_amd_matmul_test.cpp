@@ -7,8 +7,7 @@
 #include "kernels/gpu/device/matrix_core.cuh"
 #include "kernels/gpu/gemm/amd/matmul_amd.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
-#include "tests/kernels/gpu/gemm_case.hpp"
-#include "tests/kernels/gpu/plain_library.hpp"
+#include "tests/kernels/gpu/gemm_checks.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -21,7 +20,7 @@ const std::vector<matrix_unit> units = warp_width == 32
                                            ? std::vector{matrix_unit::wmma_11, matrix_unit::wmma_12, matrix_unit::dot}
                                            : std::vector{matrix_unit::mfma, matrix_unit::dot};
 
-element pick(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::bf16; }
+constexpr matmul_functions by_amd{"amd", matmul_amd, amd_splits};
 
 /// Up to 16, up to 64 and more rows.
 std::uint32_t some_rows(random_numbers& random) {
@@ -51,21 +50,6 @@ void on_each_device(const Body& body) {
       }
 }
 
-/// The sums [rows, outputs] of a GEMM in fp32, with its partial sums added by the kernel or here.
-values sums_of(gemm p, element type, std::uint32_t rows, const stream& in) {
-  const bool in_parts = p.segments > 1 && amd_splits({&p, 1}, rows);
-  const std::size_t size = std::size_t{rows} * p.outputs;
-  const device_values out(values(size * (in_parts ? p.segments : 1)), element::f32);
-  const row_count count(rows);
-  p.out = out.data(), p.out_stride = p.outputs;
-  p.how = in_parts ? epilogue::store_parts : epilogue::store_f32, p.part_stride = in_parts ? size : 0;
-  require(matmul_amd(in, type, {&p, 1}, count.data(), rows));
-  values sums = out.read(in);
-  for (std::size_t i = size; i < sums.size(); ++i) sums[i % size] += sums[i];
-  sums.resize(size);
-  return sums;
-}
-
 /// The halves of a warp give different operands to the instruction of RDNA 3.
 [[maybe_unused]] __global__ void break_the_rule_of_wmma_11() {
   float c[8] = {};
@@ -81,7 +65,7 @@ BOOST_AUTO_TEST_CASE(gemms_have_the_bits_of_the_plain_kernel) {
   on_each_device([] {
     for_seeds(6, [](random_numbers& random) {
       const stream in;
-      const element type = pick(random);
+      const element type = pick_16_bits(random);
       const std::uint32_t room = some_rows(random), rows = 1 + random.below(room), segments = 1 + random.below(3);
       const row_count count(rows);
       std::deque<gemm_case> cases;
@@ -89,7 +73,7 @@ BOOST_AUTO_TEST_CASE(gemms_have_the_bits_of_the_plain_kernel) {
       std::vector<values> before;
       for (std::uint32_t i = 1 + random.below(3); i > 0; --i) {
         const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(400);
-        auto& made = cases.emplace_back(random, type, room, outputs, inputs, static_cast<epilogue>(random.below(7)));
+        auto& made = cases.emplace_back(random, type, room, outputs, inputs, pick_epilogue(random));
         if (inputs > 128 * segments) made.p.segments = segments;
         launch.push_back(made.p);
         before.push_back(made.out_memory.read(in));
@@ -109,14 +93,9 @@ BOOST_AUTO_TEST_CASE(gemms_have_the_bits_of_the_plain_kernel) {
 BOOST_AUTO_TEST_CASE(gemms_agree_with_the_reference) {
   on_each_device([] {
     for_seeds(2, [](random_numbers& random) {
-      const stream in;
-      const element type = pick(random);
+      const element type = pick_16_bits(random);
       const std::uint32_t rows = some_rows(random);
-      const row_count count(rows);
-      const gemm_case c(random, type, rows, 1 + random.below(200), 1 + random.below(300),
-                        static_cast<epilogue>(random.below(7)));
-      require(matmul_amd(in, type, {&c.p, 1}, count.data(), rows));
-      c.check_result(in);
+      check_random_launch(random, by_amd, type, rows, rows, 1, 300);
     });
   });
 }
@@ -126,19 +105,17 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_bits_that_it_has_alone) {
   for (const std::uint32_t segments : {1u, 3u}) {
     const stream in;
     random_numbers random(segments);
-    const element type = pick(random);
+    const element type = pick_16_bits(random);
     constexpr std::uint32_t rows_max = 140, outputs = 136;
-    gemm_case c(random, type, rows_max, outputs, segments == 1 ? 200 : 500, epilogue::store_f32);
+    gemm_case c(random, type, rows_max, outputs, segments == 1 ? 200 : 500, store_f32);
     c.p.segments = segments;
     for (const matrix_unit unit : units) {
-      values all;
+      row_bits bits;
       for (const int sm_count : compute_units)
         for (const std::uint32_t rows : {rows_max, 1u, 13u, 17u, 64u, 65u})
           BOOST_TEST_CONTEXT(rows << " rows in " << segments << " segments, unit " << static_cast<int>(unit)) {
             const other_unit emulated(unit, sm_count);
-            const values now = sums_of(c.p, type, rows, in);
-            if (all.empty()) all = now;
-            BOOST_TEST(same_bits(now, values(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows * outputs))));
+            bits.check(c, by_amd, rows, in);
           }
     }
   }

@@ -5,6 +5,7 @@
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "tests/kernels/gpu/coded_case.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
+#include "tests/kernels/gpu/gemm_checks.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -26,15 +27,11 @@ std::uint32_t pick_rows(random_numbers& random) {
 
 void compare(std::deque<coded_case>& cases, element type, std::uint32_t rows, const matmul_functions& by,
              const stream& in) {
-  const batch_counts now{rows, 0, rows};
-  const device_buffer<batch_counts> counts(1);
-  pinned_buffer<batch_counts> pinned(1);
-  *pinned.data() = now;
-  require(copy_to_device(counts.data(), pinned.data(), pinned.bytes(), in));
+  const row_count count(rows);
   std::vector<gemm> coded, plain;
   for (const coded_case& c : cases) coded.push_back(c.p), plain.push_back(c.plain.p);
-  require(by.run(in, type, coded, &counts.data()->rows, rows));
-  require(by.run(in, type, plain, &counts.data()->rows, rows));
+  require(by.run(in, type, coded, count.data(), rows));
+  require(by.run(in, type, plain, count.data(), rows));
   for (const coded_case& c : cases) {
     c.plain.check_result(in);
     BOOST_TEST(same_bits(c.out_memory.read(in), c.plain.out_memory.read(in)));
@@ -46,8 +43,8 @@ void compare_random(const matmul_functions& by, random_numbers& random, element 
   const std::uint32_t rows = pick_rows(random);
   std::deque<coded_case> cases;
   for (std::uint32_t i = 1 + random.below(3); i > 0; --i)
-    cases.emplace_back(random, type, rows, 1 + random.below(150), 1 + random.below(400),
-                       static_cast<epilogue>(random.below(7)), pick_format(random));
+    cases.emplace_back(random, type, rows, 1 + random.below(150), 1 + random.below(400), pick_epilogue(random),
+                       pick_format(random));
   compare(cases, type, rows, by, in);
 }
 
@@ -82,30 +79,16 @@ BOOST_AUTO_TEST_CASE(the_plain_product_reads_quantised_matrices) {
 
 namespace {
 
-/// The limits of another card.
-struct imposed {
-  explicit imposed(const char* name) {
-    const auto profile = find_profile(name);
-    BOOST_REQUIRE(profile.has_value());
-    impose_profile(profile);
-  }
-  ~imposed() { impose_profile({}); }
-  imposed(const imposed&) = delete;
-  imposed& operator=(const imposed&) = delete;
-#if defined(SKEIN_GPU_EMULATOR)
-  emulator::other_device device{{.sm_count = 132, .compute_capability_major = 12, .shared_bytes_per_block = 227 << 10}};
-#endif
-};
 constexpr const char* cards[] = {"h100", "a100", "rtx4090", "t4", "rtx5090"};
 
-constexpr matmul_functions by_mma{"mma", matmul_mma, mma_splits, true, 2.5, true};
+constexpr matmul_functions by_mma{"mma", matmul_mma, mma_splits, true};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix) {
   for_seeds(25, [](random_numbers& random) {
-    const imposed card(cards[random.below(std::size(cards))]);
-    compare_random(by_mma, random, random.below(2) == 0 ? element::f16 : element::bf16);
+    const imposed_card card(cards[random.below(std::size(cards))]);
+    compare_random(by_mma, random, pick_16_bits(random));
   });
 }
 
@@ -115,10 +98,10 @@ BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_c
   for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
     for (const char* const name : {"h100", "rtx4090", "t4"})
       for (const std::uint32_t rows : {12u, 100u, 140u, 520u}) {
-        const imposed card(name);
+        const imposed_card card(name);
         random_numbers random(rows);
         const element type = rows % 3 == 0 ? element::bf16 : element::f16;
-        const epilogue how = rows == 140 ? epilogue::add_f32 : epilogue::store_f32;
+        const epilogue how = rows == 140 ? add_f32 : store_f32;
         std::deque<coded_case> cases;
         for (std::uint32_t i = rows == 520 ? 2 : 1; i > 0; --i) {
           coded_case& c = cases.emplace_back(random, type, rows, 136, 300, how, weight_format{e, 64});
@@ -134,14 +117,13 @@ BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_c
 BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
   for_seeds(4, [](random_numbers& random) {
     const stream in;
-    const imposed card("h100");
+    const imposed_card card("h100");
     const std::uint32_t rows = 1 + random.below(40);
     const element type = element::f16;
-    gemm_case first(random, type, rows, 32, 128, epilogue::store),
-        second(random, type, rows, 64, 32, epilogue::store_f32);
+    gemm_case first(random, type, rows, 32, 128, epilogue{}), second(random, type, rows, 64, 32, store_f32);
     std::deque<coded_case> cases;
     for (const weight_element e : {weight_element::int4, weight_element::int8})
-      cases.emplace_back(random, type, rows, 100, 200, epilogue::store, weight_format{e, 64});
+      cases.emplace_back(random, type, rows, 100, 200, epilogue{}, weight_format{e, 64});
     const device_buffer<std::uint32_t> done(2);
     require(fill_with_zeros(done.data(), done.bytes(), in));
     second.p.in = first.p.out, second.p.in_stride = padded(32), second.p.done = done.data();

@@ -11,9 +11,8 @@
 #include "kernels/gpu/time_mix/state.hpp"
 #include "kernels/gpu/time_mix/time_mix.hpp"
 #include "kernels/ops.hpp"
-#include "tests/kernels/gpu/device_values.hpp"
-#include "tests/kernels/gpu/finished.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
+#include "tests/kernels/gpu/gemm_checks.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -50,53 +49,9 @@ values tiled(const values& matrix, std::uint32_t outputs, std::uint32_t inputs) 
 
 BOOST_AUTO_TEST_CASE(matmul_is_the_gemm_of_each_of_its_matrices) {
   for_seeds(25, [](random_numbers& random) {
-    const stream in;
     const element type = pick(random);
     const std::uint32_t rows = 1 + random.below(90), room = rows + random.below(80);
-    batch_upload upload(room, 1, 1);
-    const std::vector<token_id> ids(rows, 0);
-    const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
-    require(upload.send_rows({ids, runs}, in));
-
-    std::vector<device_values> memory;
-    std::vector<gemm> gemms;
-    std::vector<values> expected, before;
-    memory.reserve(3 * gemms_max);
-    for (std::uint32_t p = 1 + random.below(4); p > 0; --p) {
-      const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(300);
-      const auto how = static_cast<epilogue>(random.below(7));
-      const element out_type = how == epilogue::store_f16 ? element::f16
-                               : how >= epilogue::add_f32 ? element::f32
-                                                          : type;
-      const values matrix = rounded(random_values(random, outputs * inputs, 2 / std::sqrt(float(inputs))), type);
-      const values x = rounded(random_values(random, rows * inputs), type);
-      const std::uint32_t in_stride = padded(inputs), out_stride = outputs + random.below(9);
-      before.push_back(rounded(random_values(random, rows * out_stride), out_type));
-      expected.push_back(before.back());
-      const kernels::dense_matrix dense{outputs, inputs, matrix};
-      values padded_x(std::size_t{rows} * in_stride, 0.0f), sums(outputs);
-      for (std::uint32_t r = 0; r < rows; ++r) {
-        std::ranges::copy(row_of(x, inputs, r), padded_x.begin() + static_cast<std::ptrdiff_t>(r * in_stride));
-        kernels::linear(dense, row_of(x, inputs, r), sums);
-        for (std::uint32_t o = 0; o < outputs; ++o) {
-          float& to = expected.back()[r * out_stride + o];
-          to = apply_epilogue(how, sums[o], to);
-        }
-      }
-      const auto& m = memory.emplace_back(tiled(matrix, outputs, inputs), type);
-      const auto& i = memory.emplace_back(padded_x, type);
-      const auto& o = memory.emplace_back(before.back(), out_type);
-      gemms.push_back({m.data(), i.data(), o.data(), outputs, inputs, in_stride, out_stride, how});
-    }
-    require(matmul(in, type, gemms, &upload.on_device().counts->rows, room));
-    for (std::size_t p = 0; p < gemms.size(); ++p) {
-      const values got = memory[3 * p + 2].read(in);
-      const float of_store = gemms[p].how == epilogue::store_f16 ? tolerance(element::f16) : 0;
-      BOOST_TEST(difference(got, expected[p]) < std::max(tolerance(type), of_store));
-      for (std::uint32_t r = 0; r < rows; ++r)  // between the rows
-        for (std::uint32_t o = gemms[p].outputs; o < gemms[p].out_stride; ++o)
-          BOOST_TEST(got[r * gemms[p].out_stride + o] == before[p][r * gemms[p].out_stride + o]);
-    }
+    check_random_launch(random, plain_matmul(), type, rows, room, 4, 300);
   });
 }
 
@@ -114,8 +69,12 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_gemm_hangs_on_no_other_row) {
       const std::vector<kernels::sequence_run> runs{{0, 0, count}};
       require(upload.send_rows({ids, runs}, in));
       const device_values out(values(count * outputs), element::f32);
-      const gemm p{matrix.data(), all.data(),     out.data(), outputs,
-                   inputs,        padded(inputs), outputs,    epilogue::store_f32};
+      const gemm p{{matrix.data(), outputs, inputs, row_format(type)},
+                   all.data(),
+                   out.data(),
+                   padded(inputs),
+                   outputs,
+                   store_f32};
       require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, room));
       return out.read(in);
     };
@@ -142,10 +101,15 @@ BOOST_AUTO_TEST_CASE(parts_of_a_gemm_add_up_to_the_bits_of_the_whole) {
     const device_values x(random_values(random, std::size_t{rows} * padded(inputs)), type);
     const device_values whole(values(rows * outputs), element::f32);
     const device_values parts(values(segments * rows * outputs), element::f32);
-    gemm p{matrix.data(),  x.data(), whole.data(),        outputs, inputs,
-           padded(inputs), outputs,  epilogue::store_f32, segments};
+    gemm p{{matrix.data(), outputs, inputs, row_format(type)},
+           x.data(),
+           whole.data(),
+           padded(inputs),
+           outputs,
+           store_f32,
+           segments};
     require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
-    p.how = epilogue::store_parts, p.out = parts.data(), p.part_stride = rows * outputs;
+    p.how = store_parts, p.out = parts.data(), p.part_stride = rows * outputs;
     require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
     const values each = parts.read(in);
     values sums(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(rows * outputs));
@@ -155,64 +119,11 @@ BOOST_AUTO_TEST_CASE(parts_of_a_gemm_add_up_to_the_bits_of_the_whole) {
   });
 }
 
-// Two pairs, each with an input of its own, which its second half overwrites, and a product beside them.
 BOOST_AUTO_TEST_CASE(second_gemms_read_what_the_first_of_their_launch_write) {
   for_seeds(6, [](random_numbers& random) {
-    const stream in;
     const element type = pick(random);
-    const std::uint32_t rows = 1 + random.below(90), width = 64 * (1 + random.below(4));
-    const std::array<std::uint32_t, 2> inner = {1 + random.below(100), 1 + random.below(200)};
-    batch_upload upload(rows, 1, 1);
-    const std::vector<token_id> ids(rows, 0);
-    const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
-    require(upload.send_rows({ids, runs}, in));
-    const std::size_t size = std::size_t{rows} * width;
-    std::vector<device_values> down, up;
-    std::vector<values> x;
-    for (const std::uint32_t rank : inner) {
-      down.emplace_back(tiled(random_values(random, rank * width), rank, width), type);
-      up.emplace_back(tiled(random_values(random, width * rank), width, rank), type);
-      x.push_back(random_values(random, size));
-    }
-    const device_values square(tiled(random_values(random, width * width), width, width), type);
-    const device_values other_x(random_values(random, size), type);
-    const device_buffer<std::uint32_t> done(2);
-    require(fill_with_zeros(done.data(), done.bytes(), in));
-    const auto outcome = [&](bool together) {
-      const device_values projected(values(size), type);
-      std::vector<device_values> between, mixed;
-      std::vector<gemm> first, second;
-      between.reserve(2), mixed.reserve(2);
-      for (unsigned i = 0; i < 2; ++i) {
-        between.emplace_back(values(std::size_t{rows} * padded(inner[i])), type);
-        mixed.emplace_back(x[i], type);
-        first.push_back({down[i].data(), mixed[i].data(), between[i].data(), inner[i], width, width, padded(inner[i]),
-                         i == 0 ? epilogue::tanh : epilogue::store});
-        second.push_back({up[i].data(), between[i].data(), mixed[i].data(), width, inner[i], padded(inner[i]), width});
-      }
-      first.push_back({square.data(), other_x.data(), projected.data(), width, width, width, width});
-      const auto multiply = [&](std::span<const gemm> some) {
-        require(matmul(in, type, some, &upload.on_device().counts->rows, rows));
-      };
-      if (together) {
-        first[0].when = first[1].when = turn::first;
-        for (gemm& p : second) p.when = turn::second, p.done = done.data();
-        first.insert(first.end(), second.begin(), second.end());
-        multiply(first);
-      } else {
-        multiply(first);
-        multiply(second);
-      }
-      values all = projected.read(in);
-      for (const device_values& m : mixed) {
-        const values more = m.read(in);
-        all.insert(all.end(), more.begin(), more.end());
-      }
-      return all;
-    };
-    const values apart = outcome(false);
-    BOOST_TEST(std::ranges::any_of(apart, [](float value) { return value != 0; }));
-    BOOST_TEST(same_bits(outcome(true), apart));
+    const std::uint32_t rows = 1 + random.below(90), width = 128 + 64 * random.below(3);
+    check_second_gemms(random, plain_matmul(), type, rows, width);
   });
 }
 
@@ -227,13 +138,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_in_turn_is_told) {
   BOOST_TEST(!is_right({any, first, second}));
   BOOST_TEST(!is_right({first, second, any}));
   gemm other = second;
-  other.outputs = 64;
+  other.matrix.outputs = 64;
   BOOST_TEST(!is_right({first, second, other}));
   other = second, other.done = nullptr;
   BOOST_TEST(!is_right({first, second, other}));
   other = second, other.segments = 2;
   BOOST_TEST(!is_right({first, other}));
-  other = first, other.how = epilogue::store_parts;
+  other = first, other.how = store_parts;
   BOOST_TEST(!is_right({other, second}));
   BOOST_TEST(!is_right(std::vector<gemm>(gemms_max_of_turn + 1, any)));
 }

@@ -10,7 +10,7 @@
 #include "kernels/gpu/runtime/emulator/launch_count.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
-#include "tests/kernels/gpu/gemm_case.hpp"
+#include "tests/kernels/gpu/gemm_checks.hpp"
 #include "tests/kernels/gpu/model_checks.hpp"
 #include "tests/kernels/gpu/time_mix_on_device.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
@@ -23,23 +23,13 @@ using values = std::vector<float>;
 namespace {
 
 /// A card with tensor cores and without PDL.
-struct imposed {
-  explicit imposed(const char* name, int sm_count = 108)
-      : device({.sm_count = sm_count, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10}) {
-    impose_profile(find_profile(name));
-  }
-  ~imposed() {
-    impose_profile({});
-    forbid_led_matmul(false);
-  }
-  imposed(const imposed&) = delete;
-  imposed& operator=(const imposed&) = delete;
-  emulator::other_device device;
+struct imposed : imposed_card {
+  using imposed_card::imposed_card;
+  ~imposed() { forbid_led_matmul(false); }
 };
 
 constexpr const char* cards[] = {"a100", "rtx4090", "t4"};
 
-element pick_16_bits(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::bf16; }
 element pick_state(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::f32; }
 
 /// Up to `rows` runs of one row each, launched for `rows`.
@@ -139,19 +129,19 @@ BOOST_AUTO_TEST_CASE(a_token_shift_leads_products) {
     const std::uint32_t rows = 1 + random.below(width > 1000 ? 9 : led_rows_max);
     const decode_rows decode(random, rows, slots, in);
     const shift_case shift(random, type, width, 1 + random.below(token_shifts_max), rows, slots);
-    gemm_case first(random, type, rows, 130, width, epilogue::relu_squared);
-    gemm_case beside(random, type, rows, 66, width, epilogue::store);
-    gemm_case second(random, type, rows, 100, 130, epilogue::store_f32);
+    gemm_case first(random, type, rows, 130, width, {activation_function::relu_squared});
+    gemm_case beside(random, type, rows, 66, width, epilogue{});
+    gemm_case second(random, type, rows, 100, 130, store_f32);
     const device_values between(values(std::size_t{rows} * padded(130)), type);
     const device_values parts(values(std::size_t{3} * rows * 100), element::f32);
     first.p.in = shift.of.out[0], first.p.out = between.data(), first.p.out_stride = padded(130);
     beside.p.in = shift.of.out[shift.of.shifts - 1];
     second.p.in = between.data();
     if (random.below(2) == 0) {
-      second.p.how = epilogue::store_parts, second.p.segments = 3;
+      second.p.how = store_parts, second.p.segments = 3;
       second.p.out = parts.data(), second.p.out_stride = 100, second.p.part_stride = std::size_t{rows} * 100;
     } else {
-      second.p.how = epilogue::add_f32, second.p.out = parts.data(), second.p.out_stride = 100;
+      second.p.how = add_f32, second.p.out = parts.data(), second.p.out_stride = 100;
     }
     if (led) {
       const counters counts(in);
@@ -186,10 +176,10 @@ BOOST_AUTO_TEST_CASE(time_mixing_leads_a_product) {
     const decode_rows decode(random, rows, slots, in);
     time_mix_case given(random, type, heads, rows, slots);
     const time_mix_on_device device(given, random, type, state_type, random.below(3) == 0, slots, in);
-    gemm_case product(random, type, rows, outputs, given.width, epilogue::store_f32);
+    gemm_case product(random, type, rows, outputs, given.width, store_f32);
     const std::uint32_t segments = heads > 1 ? 1 + random.below(2) : 1;
     const device_values parts(values(std::size_t{segments} * rows * outputs), element::f32);
-    product.p.how = segments > 1 ? epilogue::store_parts : epilogue::add_f32, product.p.segments = segments;
+    product.p.how = segments > 1 ? store_parts : add_f32, product.p.segments = segments;
     product.p.in = device.of.y, product.p.out = parts.data(), product.p.out_stride = outputs;
     product.p.part_stride = std::size_t{rows} * outputs;
     if (led) {
@@ -219,7 +209,7 @@ constexpr std::uint64_t kernels_beside = 1;
 
 /// `saved`: launches of a layer.
 void compare_models(const kernels::model_dims& dims, const gpu_options& options, int sm_count, std::uint64_t saved) {
-  const imposed card("a100", sm_count);
+  const imposed card(("a100:" + std::to_string(sm_count)).c_str());
   const element type = options.matrix_type;
   const random_rwkv7 model(dims, stored_as(type), 5, true);
   const model_room for_all{.rows = led_rows_max, .logit_rows = led_rows_max, .slots = led_rows_max + 1};

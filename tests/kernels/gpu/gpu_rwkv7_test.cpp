@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_composition_change_a_bit) {
 // The same with the products of sm_90a.
 BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_for_any_cuts_and_batches) {
   const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
-  BOOST_TEST(kernels::gpu::choose_matmul(0, element::f16)->name == "tensor cores of sm_90a");
+  BOOST_TEST(kernels::gpu::choose_matmul(0, element::f16, dtype::f16)->name == "tensor cores of sm_90a");
   for (const element type : {element::f16, element::bf16}) compare_with_the_reference(wide_dims, type);
   change_cuts_and_batch(base_dims, element::bf16, element::f32);
   change_cuts_and_batch(wide_dims, element::f16, element::f16);

@@ -5,26 +5,10 @@
 
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "tests/kernels/gpu/device_values.hpp"
 
 /// A matrix library for tests: the plain product behind a library's interface.
 namespace skein::test {
-
-/// A count of rows where kernels look for it.
-class row_count {
- public:
-  explicit row_count(std::uint32_t rows) : memory_(1) {
-    using namespace kernels::gpu;
-    const pinned_buffer<std::uint32_t> pinned(1);
-    *pinned.data() = rows;
-    const stream in;
-    require(copy_to_device(memory_.data(), pinned.data(), pinned.bytes(), in));
-    require(in.synchronize());
-  }
-  [[nodiscard]] const std::uint32_t* data() const { return memory_.data(); }
-
- private:
-  kernels::gpu::device_buffer<std::uint32_t> memory_;
-};
 
 /// What a library was asked for, and how it should behave.
 struct library_log {
@@ -51,10 +35,10 @@ class plain_gemm final : public kernels::gpu::library_gemm {
 
  private:
   [[nodiscard]] kernels::gpu::epilogue bare_epilogue() const {
-    using kernels::gpu::element, kernels::gpu::epilogue;
-    if (shape_.adds) return epilogue::add_f32;
-    if (shape_.out_type == element::f32) return epilogue::store_f32;
-    return shape_.out_type == shape_.type ? epilogue::store : epilogue::store_f16;
+    using kernels::gpu::destination;
+    if (shape_.adds) return {.to = destination::add_f32};
+    if (shape_.out_type == element::f32) return {.to = destination::f32};
+    return {.to = shape_.out_type == shape_.type ? destination::elements : destination::f16};
   }
 
   library_log& log_;

@@ -3,9 +3,9 @@
 
 namespace skein::kernels::gpu {
 
-result<matmul_functions> choose_matmul(int, element type, bool) {
+result<matmul_functions> choose_matmul(int, element type, const weight_plan&) {
   if (type == element::f32) return plain_matmul();
-  return matmul_functions{"matrix cores", matmul_amd, amd_splits, false, 2, true};
+  return matmul_functions{"matrix cores", matmul_amd, amd_splits};
 }
 
 }  // namespace skein::kernels::gpu

@@ -76,7 +76,7 @@ struct tile_launch {
 template <typename t>
 std::uint32_t count_tiles(std::span<const gemm> gemms, std::uint32_t rows, bool adds_up) {
   std::uint32_t items = 0;
-  for (const gemm& p : gemms) items += (p.outputs + t::outputs - 1) / t::outputs * (adds_up ? 1 : p.segments);
+  for (const gemm& p : gemms) items += (p.matrix.outputs + t::outputs - 1) / t::outputs * (adds_up ? 1 : p.segments);
   return items * ((rows + t::columns - 1) / t::columns);
 }
 
@@ -87,7 +87,7 @@ result<void> launch_tiles(const tile_launch& what) {
   for (const gemm& p : what.gemms) {
     all.first_item[all.count] = all.items;
     all.of[all.count++] = p;
-    all.items += (p.outputs + t::outputs - 1) / t::outputs * (what.adds_up ? 1 : p.segments);
+    all.items += (p.matrix.outputs + t::outputs - 1) / t::outputs * (what.adds_up ? 1 : p.segments);
   }
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
@@ -140,21 +140,18 @@ bool amd_splits(std::span<const gemm>, std::uint32_t rows_room) { return rows_ro
 
 result<void> matmul_amd(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
                         std::uint32_t rows_room) {
-  check(!gemms.empty());
+  check_gemms(type, gemms);
   check(type != element::f32);
-  check(is_in_turn(gemms));
   if (has_turns(gemms))
     return in_two_launches(gemms, [&](auto some) { return matmul_amd(in, type, some, row_count, rows_room); });
   if (std::ranges::any_of(gemms, is_quantised)) return matmul(in, type, gemms, row_count, rows_room);
   bool segments = false, parts = false;
   for (const gemm& p : gemms) {
-    check(p.in_stride >= padded(p.inputs));
-    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     segments |= p.segments > 1;
-    parts |= p.how == epilogue::store_parts;
+    parts |= p.how.to == destination::parts;
   }
   if (parts)
-    for (const gemm& p : gemms) check(p.segments == 1 || p.how == epilogue::store_parts);
+    for (const gemm& p : gemms) check(p.segments == 1 || p.how.to == destination::parts);
   return amd::launch_by_unit({in, type, gemms, row_count, rows_room, segments && !parts});
 }
 

@@ -16,9 +16,9 @@ class next_stage {
       const unsigned line = line_of(i);
       const bool is_weights = line < t::outputs;
       const std::uint32_t row = is_weights ? work.output + line : work.row + line - t::outputs;
-      const std::uint32_t end = is_weights ? padded(p.outputs) : rows;
-      const std::size_t stride = is_weights ? padded(p.inputs) : p.in_stride;
-      from_[i] = row < end ? static_cast<const std::uint16_t*>(is_weights ? p.matrix : p.in) + row * stride +
+      const std::uint32_t end = is_weights ? padded(p.matrix.outputs) : rows;
+      const std::size_t stride = is_weights ? padded(p.matrix.inputs) : p.in_stride;
+      from_[i] = row < end ? static_cast<const std::uint16_t*>(is_weights ? p.matrix.data : p.in) + row * stride +
                                  work.first * matrix_tile + packet_of(i) * 8
                            : nullptr;
     }

@@ -41,13 +41,13 @@ __device__ void store_as(const work_item& work, std::uint32_t rows, const place<
         for (unsigned o = 0; o < layout::adjacent; o += at_once) {
           const std::uint32_t output = work.output + at.first_output + i * 16 + layout::first_output(at.lane) + o;
           const std::uint32_t row = work.row + at.first_column + j * 16 + layout::row(at.lane, r);
-          if (row >= rows || output >= p.outputs) continue;
+          if (row >= rows || output >= p.matrix.outputs) continue;
           float values[at_once];
 #pragma unroll
           for (unsigned e = 0; e < at_once; ++e)
-            values[e] = apply_epilogue(p.how, sums[i][j][r * layout::adjacent + o + e]);
-          store_adjacent(out + std::size_t{row} * p.out_stride + output, values, p.outputs - output,
-                         p.how == epilogue::add_f32);
+            values[e] = apply_activation(p.how.function, sums[i][j][r * layout::adjacent + o + e]);
+          store_adjacent(out + std::size_t{row} * p.out_stride + output, values, p.matrix.outputs - output,
+                         p.how.to == destination::add_f32);
         }
 }
 
@@ -58,12 +58,12 @@ __device__ void store(const work_item& work, std::uint32_t rows, const place<t>&
   for (unsigned i = 0; i < division<t>::tiles_m; ++i)
 #pragma unroll
     for (unsigned j = 0; j < division<t>::tiles_n; ++j) arrange_sums<unit>(sums[i][j], at.lane);
-  switch (p.how) {
-    case epilogue::add_f32:
-    case epilogue::store_f32:
-    case epilogue::store_parts:
+  switch (p.how.to) {
+    case destination::add_f32:
+    case destination::f32:
+    case destination::parts:
       return store_as<float, t, unit>(work, rows, at, sums, static_cast<float*>(p.out) + work.segment * p.part_stride);
-    case epilogue::store_f16: return store_as<half, t, unit>(work, rows, at, sums, static_cast<half*>(p.out));
+    case destination::f16: return store_as<half, t, unit>(work, rows, at, sums, static_cast<half*>(p.out));
     default: return store_as<Element, t, unit>(work, rows, at, sums, static_cast<Element*>(p.out));
   }
 }

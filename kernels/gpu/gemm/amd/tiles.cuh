@@ -79,9 +79,9 @@ __device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
   std::uint32_t which = all.count - 1;
   while (item < all.first_item[which]) --which;
   const gemm& p = all.of[which];
-  const std::uint32_t tiles = (p.outputs + t::outputs - 1) / t::outputs, inside = item - all.first_item[which];
+  const std::uint32_t tiles = (p.matrix.outputs + t::outputs - 1) / t::outputs, inside = item - all.first_item[which];
   const std::uint32_t segment = inside / tiles, output = inside % tiles * t::outputs, row = row_tile * t::columns;
-  const std::uint32_t depth = padded(p.inputs) / matrix_tile;
+  const std::uint32_t depth = padded(p.matrix.inputs) / matrix_tile;
   if (adds_up || p.segments == 1) return {&p, output, row, 0, 0, depth};
   const std::uint32_t each = segment_tiles(p), first = segment * each, left = depth - first;
   return {&p, output, row, segment, first, each < left ? each : left};

@@ -3,9 +3,10 @@
 
 #include "kernels/gpu/gemm/mma/multiply.cuh"
 
-/// Products of up to 64 rows with quantised weights. Each of the four warps of a block has a panel of 16 outputs, whose
-/// blocks it loads straight to registers, several ahead of the one that it decodes and multiplies, so that no barrier
-/// stands between a warp and its weights. Only the inputs of the batch go through shared memory, in chunks.
+/// Products of up to 64 rows with quantised weights, where ringed_rows.cuh is not used. Each of the four warps of a
+/// block has a panel of 16 outputs, whose blocks it loads straight to registers, several ahead of the one that it
+/// decodes and multiplies, so that no barrier stands between a warp and its weights. Only the inputs of the batch go
+/// through shared memory, in chunks.
 ///
 /// int8 and NF4 with up to 16 rows (is_turned): two warps share a panel, with eight outputs each. These are on the
 /// narrow side of the instruction, and the rows of the batch on the other. A matrix of 16,384 outputs has only two

@@ -15,7 +15,7 @@
 // sm_75) have about 70 KB of weights in flight; bandwidth times latency is 20 KB for an SM of an H100 and 6 KB for one
 // of an RTX 4090. A matrix is cut into enough segments (split-K) to give every SM two blocks. With more rows, tiles of
 // 128 outputs by 128 or 256 rows. All shapes give the same bits: a sum is one chain of instructions per segment, and
-// the segments are added in order; to an output of epilogue::add_f32 each segment is added by itself, so that a wide
+// the segments are added in order; to an output of destination::add_f32 each segment is added by itself, so that a wide
 // tile need not keep two sets of sums in registers.
 #pragma once
 #include <algorithm>
@@ -99,41 +99,48 @@ __global__ void __launch_bounds__(t::threads) matmul_coded_kernel(const __grid_c
 }
 
 inline bool fits_packets(const gemm& p) {
-  const std::size_t bytes = p.how == epilogue::store_f32 || p.how == epilogue::store_parts ? 4 : 2;
+  const std::size_t bytes = is_f32(p.how.to) ? 4 : 2;
   return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Cuts the products of a launch into tiles.
+/// Cuts the products of a launch into tiles. `ringed`: for ringed_rows.cuh, where quantised products are not turned,
+/// and the second ones follow the first ones: they are done while the others still stream.
 template <typename t>
-void place_gemms(const tile_launch& what, placed_gemms& all) {
+void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false) {
   const auto& [in, type, gemms, rows, profile] = what;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
-  for (const gemm& p : gemms) {
+  const auto place = [&](const gemm& p) {
     placed_gemm& to = all.of[all.count++];
-    to.weights = static_cast<const std::byte*>(p.matrix), to.inputs = static_cast<const std::byte*>(p.in);
-    to.weight_stride = std::size_t{padded(p.inputs)} * 2;
-    if (p.format.quantised()) {
-      to.block_bytes = block_bytes(p.format);
-      to.weight_stride = std::size_t{padded(p.inputs)} / block_inputs * to.block_bytes;
-      to.scale_step = scale_groups_of_block(p.format) == 1 ? 0 : scale_bytes_of_group;
+    const device_matrix& m = p.matrix;
+    to.weights = static_cast<const std::byte*>(m.data), to.inputs = static_cast<const std::byte*>(p.in);
+    to.weight_stride = std::size_t{padded(m.inputs)} * 2;
+    if (m.format.quantised()) {
+      to.block_bytes = block_bytes(m.format);
+      to.weight_stride = std::size_t{padded(m.inputs)} / block_inputs * to.block_bytes;
+      to.scale_step = scale_groups_of_block(m.format) == 1 ? 0 : scale_bytes_of_group;
     }
     to.in_stride = std::size_t{p.in_stride} * 2;
     to.out = p.out, to.part_stride = p.part_stride;
-    to.weight_rows = padded(p.outputs), to.outputs = p.outputs, to.out_stride = p.out_stride;
-    to.depth = padded(p.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
-    const bool narrow = is_quantised(p) ? is_turned(p.format.element, t::columns)
-                                        : has_narrow_tiles<t> && coded && p.when == turn::first;
+    to.weight_rows = padded(m.outputs), to.outputs = m.outputs, to.out_stride = p.out_stride;
+    to.depth = padded(m.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
+    const bool narrow = m.format.quantised() ? !ringed && is_turned(m.format.element, t::columns)
+                                             : has_narrow_tiles<t> && coded && p.when == turn::first;
     to.tile_outputs = narrow ? narrow_outputs : t::outputs;
-    to.tiles = (p.outputs + to.tile_outputs - 1) / to.tile_outputs;
+    to.tiles = (m.outputs + to.tile_outputs - 1) / to.tile_outputs;
     to.first_item = all.items;
     to.how = p.how, to.when = has_turns(gemms) ? p.when : turn::any, to.in_packets = fits_packets(p);
     if (to.when == turn::first) all.done.writers += to.tiles;
     if (to.when == turn::second) all.done.at = p.done, all.done.readers += to.tiles;
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
-  }
+  };
+  for (const gemm& p : gemms)
+    if (!ringed || p.when == turn::first) place(p);
+  for (const turn when : {turn::second, turn::any})
+    for (const gemm& p : gemms)
+      if (ringed && p.when == when) place(p);
 }
 
 /// Dynamic shared memory of a launch.

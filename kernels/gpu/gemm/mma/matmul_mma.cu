@@ -44,8 +44,8 @@ choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work,
     if (work == takes::sum_of_all && c.columns > 128) continue;  // its sums would need twice the registers
     std::uint32_t tiles = 0, depth = 0;
     for (const gemm& p : gemms) {
-      tiles += (p.outputs + c.outputs - 1) / c.outputs * (work == takes::one ? p.segments : 1);
-      depth = std::max(depth, work == takes::one ? segment_tiles(p) : padded(p.inputs) / matrix_tile);
+      tiles += (p.matrix.outputs + c.outputs - 1) / c.outputs * (work == takes::one ? p.segments : 1);
+      depth = std::max(depth, work == takes::one ? segment_tiles(p) : padded(p.matrix.inputs) / matrix_tile);
     }
     tiles *= (rows + c.columns - 1) / c.columns;
     const double time = (tiles + profile.sm_count - 1) / profile.sm_count * c.time * depth;
@@ -82,7 +82,7 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
 std::uint32_t choose_columns(const tile_launch& what, takes work) {
   if (work == takes::sum_of_all) return 128;
   std::uint32_t tiles = 0;
-  for (const gemm& p : what.gemms) tiles += (p.outputs + 127) / 128 * (work == takes::one ? p.segments : 1);
+  for (const gemm& p : what.gemms) tiles += (p.matrix.outputs + 127) / 128 * (work == takes::one ? p.segments : 1);
   constexpr std::array columns = {128u, 192u, 256u};
   return *std::ranges::min_element(columns, {}, [&](std::uint32_t width) {
     const std::uint32_t all = tiles * ((what.rows + width - 1) / width), sms = what.profile.sm_count;
@@ -95,11 +95,8 @@ result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
   const gemm& first = what.gemms.front();
   const std::uint32_t columns = choose_columns(what, work);
   if (!is_quantised(first)) return matmul_hopper(what.in, what.type, what.gemms, nullptr, what.rows);
-  switch (first.format.element) {
-    case weight_element::int8: return launch_hopper<weight_element::int8>(columns, work, what);
-    case weight_element::int4: return launch_hopper<weight_element::int4>(columns, work, what);
-    default: return launch_hopper<weight_element::nf4>(columns, work, what);
-  }
+  return with_code(first.matrix.format,
+                   [&]<weight_element code>() { return launch_hopper<code>(columns, work, what); });
 }
 bool can_use_warpgroups(const tile_launch& what) {
   const auto is_whole = [](const gemm& p) { return p.segments == 1; };
@@ -107,14 +104,20 @@ bool can_use_warpgroups(const tile_launch& what) {
          (is_quantised(what.gemms.front()) || std::ranges::all_of(what.gemms, is_whole));
 }
 
+/// Whether launch_ringed takes less time than launch_coded. With more than 8 rows, products that others wait for take
+/// longer beside its rings, which keep the memory busier.
+bool is_ringed(const tile_launch& what) {
+  return what.profile.has_wgmma && hopper_is_built() && (what.rows <= 8 || (what.rows <= 32 && !has_turns(what.gemms)));
+}
+
 /// A launch of products of which the quantised ones have one kind of code, if any.
 result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) {
   const auto coded = std::ranges::find_if(what.gemms, is_quantised);
-  if (coded != what.gemms.end()) switch (coded->format.element) {
-      case weight_element::int8: return launch_coded<weight_element::int8>(shape, work, what);
-      case weight_element::int4: return launch_coded<weight_element::int4>(shape, work, what);
-      default: return launch_coded<weight_element::nf4>(shape, work, what);
-    }
+  if (coded != what.gemms.end())
+    return with_code(coded->matrix.format, [&]<weight_element code>() {
+      return work == takes::one && is_ringed(what) ? launch_ringed<code>(shape, what)
+                                                   : launch_coded<code>(shape, work, what);
+    });
   if (work == takes::sum_of_all) return launch_plain<takes::sum_of_all>(shape, what);
   return work == takes::adds_each ? launch_plain<takes::adds_each>(shape, what) : launch_plain<takes::one>(shape, what);
 }
@@ -136,7 +139,7 @@ class launch_groups {
     if (count_ > 0) ends_[groups_++] = count_;
     for (const weight_element code : codes) {
       const std::size_t before = count_;
-      take([&](const gemm& p) { return is_quantised(p) && p.format.element == code; });
+      take([&](const gemm& p) { return is_quantised(p) && p.matrix.format.element == code; });
       if (count_ == before) continue;
       if (open)
         take_waiting();
@@ -190,25 +193,21 @@ bool mma_splits(std::span<const gemm> gemms, std::uint32_t rows) {
 result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
                         std::uint32_t rows_room) {
   using mma::takes;
-  check(!gemms.empty());
+  check_gemms(type, gemms);
   check(type != element::f32);
-  check(is_in_turn(gemms));
   const bool few = rows_room <= mma::few_columns;
   if (has_turns(gemms) && !few)
     return in_two_launches(gemms, [&](auto some) { return matmul_mma(in, type, some, nullptr, rows_room); });
   bool segments = false, parts = false;
   for (const gemm& p : gemms) {
-    check(p.in_stride >= padded(p.inputs));
-    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     segments |= p.segments > 1;
-    parts |= p.how == epilogue::store_parts;
+    parts |= p.how.to == destination::parts;
   }
   check(!segments || parts == mma_splits(gemms, rows_room));
   const auto profile = current_profile();
   if (!profile) return profile.error();
-  const takes work = !segments || parts                                            ? takes::one
-                     : gemms.size() == 1 && gemms.front().how == epilogue::add_f32 ? takes::adds_each
-                                                                                   : takes::sum_of_all;
+  const bool adds = gemms.size() == 1 && gemms.front().how.to == destination::add_f32;
+  const takes work = !segments || parts ? takes::one : adds ? takes::adds_each : takes::sum_of_all;
   const auto run = [&](const mma::tile_launch& what) {
     return mma::launch_alike(mma::shape_of(what.gemms, rows_room, work, *profile), work, what);
   };

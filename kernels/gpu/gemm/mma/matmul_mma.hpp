@@ -8,7 +8,7 @@ namespace skein::kernels::gpu {
 /// Has the contract of matmul(), on tensor cores by mma.sync: fp16 from sm_75 on, bf16 from sm_80 on. Its bits differ
 /// from those of other kernels: one instruction adds 16 products (8 on sm_75) at once, and instructions follow each
 /// other in ascending order of inputs. Rows from *row_count up to `rows_room` may be read and written, so every buffer
-/// has space for them; they do not affect other rows. epilogue::add_f32 adds the sum of each segment by itself, in
+/// has space for them; they do not affect other rows. destination::add_f32 adds the sum of each segment by itself, in
 /// order.
 [[nodiscard]] result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> gemms,
                                       const std::uint32_t* row_count, std::uint32_t rows_room);

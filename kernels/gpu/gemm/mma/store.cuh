@@ -82,13 +82,13 @@ __device__ void add_to_output(const work_item& work, std::uint32_t rows, const p
 template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, const place<t>& at, tile_sums<t>& sums) {
   const placed_gemm& p = *work.gemm;
-  apply_epilogue_fast(p.how, reinterpret_cast<float(&)[t::tiles_m * t::tiles_n * 4]>(sums));
-  switch (p.how) {
-    case epilogue::add_f32: return add_to_output<t>(work, rows, at, sums);
-    case epilogue::store_f32:
-    case epilogue::store_parts:
+  apply_activation_fast(p.how.function, reinterpret_cast<float(&)[t::tiles_m * t::tiles_n * 4]>(sums));
+  switch (p.how.to) {
+    case destination::add_f32: return add_to_output<t>(work, rows, at, sums);
+    case destination::f32:
+    case destination::parts:
       return store_as<float, t>(work, rows, at, sums, static_cast<float*>(p.out) + work.segment * p.part_stride);
-    case epilogue::store_f16: return store_as<half, t>(work, rows, at, sums, static_cast<half*>(p.out));
+    case destination::f16: return store_as<half, t>(work, rows, at, sums, static_cast<half*>(p.out));
     default: return store_as<Element, t>(work, rows, at, sums, static_cast<Element*>(p.out));
   }
 }

@@ -25,7 +25,7 @@ inline constexpr int narrow_outputs = 32;
 enum class takes {
   one,         ///< one segment per block
   sum_of_all,  ///< all, whose sums it adds in registers
-  adds_each    ///< all, and adds the sum of each to the output, which is fp32 (epilogue::add_f32)
+  adds_each    ///< all, and adds the sum of each to the output, which is fp32 (destination::add_f32)
 };
 
 /// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps. A
