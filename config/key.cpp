@@ -28,10 +28,10 @@ std::string key::legal() const {
 
 std::vector<std::string> key::words() const {
   std::vector<std::string> found;
+  if (is_legal) return found;
   for (std::string_view rest = form; !rest.empty();) {
     const auto comma = std::min(rest.find(", "), rest.size());
     found.emplace_back(rest.substr(0, comma));
-    if (!is_legal || !is_legal(found.back())) return {};
     rest = rest.substr(std::min(comma + 2, rest.size()));
   }
   return found;
@@ -50,7 +50,8 @@ std::optional<std::string> key::objection(const value& v) const {
     if (text->size() > limits::text_bytes_max)
       return "is longer than " + std::to_string(limits::text_bytes_max) + " bytes";
     if (text->find('\0') != std::string::npos) return "contains a NUL byte";
-    if (is_legal && !is_legal(*text)) return quoted_text(*text) + " is not one of: " + legal();
+    const auto listed = [&] { return form.empty() || std::ranges::count(words(), *text) != 0; };
+    if (!(is_legal ? is_legal(*text) : listed())) return quoted_text(*text) + " is not one of: " + legal();
   }
   if (const auto* list = std::get_if<std::vector<std::string>>(&v)) {
     if (list->size() > limits::list_entries_max)

@@ -13,11 +13,11 @@ namespace skein::config {
 /// One setting. Loader, flags, environment, dump, help and documents are driven by the table of these. The default is
 /// the value that `get` returns for a fresh config.
 struct key {
-  std::string path;                              ///< "server.port", or models."name".top_p
-  std::string_view help;                         ///< meaning and unit, a sentence
-  double min = 0, max = 0;                       ///< of numbers, both legal
-  std::string_view form;                         ///< legal values of a string setting, for messages; empty: any string
-  bool (*is_legal)(std::string_view) = nullptr;  ///< test of a string setting with `form`
+  std::string path;         ///< "server.port", or models."name".top_p
+  std::string_view help;    ///< meaning and unit, a sentence
+  double min = 0, max = 0;  ///< of numbers, both legal
+  std::string_view form;    ///< legal values of a string setting: "wait, refuse"; empty: any string
+  bool (*is_legal)(std::string_view) = nullptr;  ///< test of a string setting whose `form` only describes the values
   bool live = false;                             ///< may change while the server runs
   bool secret = false;                           ///< never printed
   bool for_tests = false;                        ///< in no document and in no program that is shipped

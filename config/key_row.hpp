@@ -47,7 +47,8 @@ struct row {
     made.max = high;
     return made;
   }
-  constexpr row texts(std::string_view what, bool (*test)(std::string_view)) const {
+  /// The legal texts: those of the list `what`, or those that pass the test, which `what` describes.
+  constexpr row texts(std::string_view what, bool (*test)(std::string_view) = nullptr) const {
     row made = *this;
     made.form = what;
     made.is_legal = test;

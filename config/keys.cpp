@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/weight_format_names.hpp"
 #include "config/key_row.hpp"
 #include "config/limits.hpp"
 
@@ -98,22 +99,6 @@ bool is_device(std::string_view text) {
   }
   return false;
 }
-
-bool one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
-  return std::find(choices.begin(), choices.end(), text) != choices.end();
-}
-bool is_dtype(std::string_view t) {
-  return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "int8-32", "int8-128", "int4", "int4-32", "int4-128", "nf4",
-                    "nf4-32", "nf4-128"});
-}
-bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
-bool is_stored_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "fp16"}); }
-bool is_busy_rule(std::string_view t) { return one_of(t, {"wait", "refuse"}); }
-bool is_switch(std::string_view t) { return one_of(t, {"beside", "replace"}); }
-bool is_invariance(std::string_view t) { return one_of(t, {"default", "strict", "fast"}); }
-bool is_tool_template(std::string_view t) { return one_of(t, {"auto", "list", "headings"}); }
-bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
-bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
 
 constexpr double u32_max = 4294967295.0;
 constexpr auto duration_max = static_cast<double>(limits::duration_ms_max);
@@ -369,9 +354,9 @@ std::vector<key> make_keys() {
                                "Turns that wait for another turn of the same session."),
       session<&n::busy>("busy",
                         "Whether a turn waits or is refused if it cannot run beside the running turns of its session.")
-          .texts("wait, refuse", is_busy_rule),
+          .texts("wait, refuse"),
       session<&n::state_dtype>("state_dtype", "Data type of stored states; auto: as in the engine.")
-          .texts("auto, fp32, fp16", is_stored_dtype),
+          .texts("auto, fp32, fp16"),
       session<&n::signature_key>(
           "signature_key",
           "Key that signs exported sessions; imported ones must be signed with it. Empty: no signatures.")
@@ -405,20 +390,18 @@ std::vector<key> make_keys() {
       engine<&e::dtype>(
           "dtype",
           "Format of the weight matrices; auto: as in the file; of a quantised GGUF file the one of about the "
-          "same size. Quantised ones: int8, int4, nf4 with groups of 64, or 32 and 128 as in int4-32.")
-          .texts("auto, fp32, bf16, fp16, int8, int4, nf4", is_dtype)
+          "same size. int8, int4 and nf4 have groups of 64 weights, int4-32 and the like of 32 or 128.")
+          .texts(weight_format_words)
           .flag({"--dtype"}),
       engine<&e::weight_format>("weight_format",
                                 "Formats of single matrices, before dtype: PATTERN=FORMAT,... such as "
                                 "\"ffn.*=nf4,att.*@0-7=int8\".")
           .flag({"--weight-format"}),
-      engine<&e::state_dtype>("state_dtype", "Data type of the states.")
-          .texts("fp32, fp16", is_state_dtype)
-          .flag({"--state-dtype"}),
+      engine<&e::state_dtype>("state_dtype", "Data type of the states.").texts("fp32, fp16").flag({"--state-dtype"}),
       engine<&e::invariance>("invariance",
                              "Reproducibility on a GPU. default: an answer depends on its request and session, not on "
                              "load; strict: nor on how its text was split into requests; fast: it may depend on both.")
-          .texts("default, strict, fast", is_invariance)
+          .texts("default, strict, fast")
           .flag({"--invariance"}),
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
           .range(0, limits::slots_max)
@@ -468,7 +451,7 @@ std::vector<key> make_keys() {
           "switch",
           "How a load by a client replaces the model. beside: the old model serves until the new one is loaded, which "
           "needs memory for both; replace: the old model is unloaded first, and requests wait.")
-          .texts("beside, replace", is_switch),
+          .texts("beside, replace"),
       model<&model_settings::resident_max>("resident_max",
                                            "Models in memory at a time; above 1 a request loads the model that it "
                                            "names, and the least recently used one is unloaded.")
@@ -494,11 +477,11 @@ std::vector<key> make_keys() {
                                            "every model that they fit; they must fit the first model."),
 
       log<&log_settings::level>("level", "Lowest level that is logged.")
-          .texts("debug, info, warning, error, off", is_level)
+          .texts("debug, info, warning, error, off")
           .flag({"--log-level"})
           .changes_live(),
       log<&log_settings::format>("format", "Format of log lines; automatic chooses by the type of stderr.")
-          .texts("automatic, text, json, systemd", is_format)
+          .texts("automatic, text, json, systemd")
           .flag({"--log-format"}),
       log<&log_settings::prompts>("prompts",
                                   "Also log the first 4096 bytes of each request's first prompt, as fed to the model.")
@@ -572,7 +555,7 @@ std::vector<key> model_keys(std::string_view model) {
                                        "Form of conversations with tools: list, as RWKV-LM describes it, or headings, "
                                        "as official chat templates write it; "
                                        "auto: headings if the model's own chat template does so.")
-          .texts("auto, list, headings", is_tool_template),
+          .texts("auto, list, headings"),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));

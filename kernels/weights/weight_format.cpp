@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "base/weight_format_names.hpp"
 
 namespace skein::kernels {
 namespace {
@@ -17,7 +18,28 @@ constexpr named_element elements[] = {{"fp32", weight_element::f32},  {"bf16", w
                                       {"fp16", weight_element::f16},  {"int8", weight_element::int8},
                                       {"int4", weight_element::int4}, {"nf4", weight_element::nf4}};
 
-bool is_quantised(weight_element element) { return element >= weight_element::int8; }
+constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
+
+struct group_ending {
+  std::string_view text;
+  std::uint16_t group;
+};
+constexpr group_ending group_endings[] = {{"", default_group}, {"-32", 32}, {"-128", 128}};
+
+/// Whether a list has the names of all formats, in this order.
+constexpr bool lists_all_formats(std::string_view list) {
+  const auto begins_with = [&list](std::string_view name, std::string_view ending) {
+    if (!list.starts_with(name) || !list.substr(name.size()).starts_with(ending)) return false;
+    list.remove_prefix(name.size() + ending.size());
+    if (list.starts_with(", ")) list.remove_prefix(2);
+    return true;
+  };
+  for (const auto& each : elements)
+    for (const auto& [ending, group] : group_endings)
+      if ((ending.empty() || is_quantised(each.element)) && !begins_with(each.name, ending)) return false;
+  return list.empty();
+}
+static_assert(lists_all_formats(weight_format_names), "base/weight_format_names.hpp must list each format once");
 
 /// The nearest integer. Adding 1.5 * 2^23 leaves no bits for fractions; unlike std::nearbyint, loops of it vectorise.
 float rounded(float x) { return (x + 12582912.0f) - 12582912.0f; }
@@ -188,9 +210,9 @@ std::optional<weight_format> parse_weight_format(std::string_view text) {
     if (!text.starts_with(each.name)) continue;
     const std::string_view rest = text.substr(each.name.size());
     if (!is_quantised(each.element)) return rest.empty() ? std::optional(weight_format{each.element, 0}) : std::nullopt;
-    if (rest.empty()) return weight_format{each.element, default_group};
-    for (const int group : {32, 64, 128})
-      if (rest == '-' + std::to_string(group)) return weight_format{each.element, static_cast<std::uint16_t>(group)};
+    if (rest == "-64") return weight_format{each.element, 64};
+    for (const auto& [ending, group] : group_endings)
+      if (rest == ending) return weight_format{each.element, group};
   }
   return std::nullopt;
 }

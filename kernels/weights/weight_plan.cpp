@@ -6,11 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/weight_format_names.hpp"
+
 namespace skein::kernels {
 namespace {
-
-constexpr std::string_view accepted =
-    "fp32, bf16, fp16, int8, int4, nf4, and quantised ones with groups of 32 or 128, such as int4-32";
 
 /// Matches a pattern in which * is any text, without recursion: after a mismatch, the last * takes one character more.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -71,9 +70,10 @@ result<std::vector<weight_plan::rule>> parse_rules(std::string_view text) {
     text.remove_prefix(std::min(text.size(), one.size() + 1));
     auto rule = parse_rule(one);
     if (!rule)
-      return refused("weight_format: " + std::string(one) +
-                         " is not PATTERN=FORMAT or PATTERN@FIRST-LAST=FORMAT; formats: " + std::string(accepted),
-                     "weight_format");
+      return refused(
+          "weight_format: " + std::string(one) +
+              " is not PATTERN=FORMAT or PATTERN@FIRST-LAST=FORMAT; formats: " + std::string(weight_format_names),
+          "weight_format");
     rules.push_back(std::move(*rule));
   }
   return rules;
@@ -88,7 +88,8 @@ weight_plan::weight_plan(dtype type) : base_(type), name_(to_string(type)) {
 result<weight_plan> weight_plan::parse(std::string_view name, std::string_view overrides, dtype base) {
   const auto format = parse_weight_format(name);
   if (!format)
-    return refused("dtype: " + std::string(name) + " is not supported; accepted: " + std::string(accepted), "dtype");
+    return refused("dtype: " + std::string(name) + " is not supported; accepted: " + std::string(weight_format_names),
+                   "dtype");
   auto rules = parse_rules(overrides);
   if (!rules) return rules.error();
   weight_plan plan(base);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/version.hpp"
+#include "base/weight_format_names.hpp"
 #include "cli/command_line_words.hpp"
 #include "cli/help/manual.hpp"
 #include "cli/old_spellings.hpp"
@@ -131,10 +132,9 @@ constexpr std::string_view model_forms =
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N, hip, hip:N")
       ->capture_default_str();
-  add_formats(
-      app, into.dtype, into.weight_format,
-      "Format of the weights: auto (as in the file; of quantised GGUF files the one of about the same size), fp32, "
-      "bf16, fp16, int8, int4, nf4");
+  add_formats(app, into.dtype, into.weight_format,
+              "Format of the weights: " + std::string(weight_format_words) +
+                  "; auto: as in the file; of quantised GGUF files the one of about the same size");
   app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
@@ -271,7 +271,7 @@ void add_convert(CLI::App& app, command& chosen) {
   sub->add_option("in", into.path, std::string(model_forms))->required();
   sub->add_option("out", into.out, "Output file (.safetensors)")->required();
   add_formats(*sub, into.dtype, into.weight_format,
-              "Format of the weights: auto (as in the file), fp32, bf16, fp16, int8, int4, nf4");
+              "Format of the weights: " + std::string(weight_format_words) + "; auto: as in the file");
   add_adapters(*sub, into.adapters);
   sub->add_flag("--allow-nonfinite", into.allow_nonfinite, "Convert weights that contain NaN or infinity");
   sub->add_flag("--force", into.force, "Replace the output file if it exists");

@@ -77,6 +77,20 @@ BOOST_AUTO_TEST_CASE(a_flag_beats_the_environment_beats_conf_d_beats_the_file_be
   BOOST_TEST(port() == "7 --set");
 }
 
+BOOST_AUTO_TEST_CASE(every_text_that_a_message_lists_is_accepted) {
+  const std::string all =
+      "auto, fp32, bf16, fp16, int8, int8-32, int8-128, int4, int4-32, int4-128, nf4, nf4-32, nf4-128";
+  expect_only(with_flag("engine.dtype", "int7"), fault_kind::bad_value, "engine.dtype: \"int7\" is not one of: " + all);
+  std::size_t listed = 0;
+  for (const auto& key : config::keys())
+    for (const auto& word : key.words()) {
+      BOOST_TEST(!key.objection(word), key.path << " " << word);
+      BOOST_TEST(key.objection(word + "x").has_value(), key.path << " " << word << "x");
+      ++listed;
+    }
+  BOOST_TEST(listed > 30u);
+}
+
 BOOST_AUTO_TEST_CASE(every_type_of_value_comes_from_a_file_and_from_text) {
   const files in;
   const auto from_file = in.load(

@@ -2,7 +2,8 @@
 """Checks the documents: docs_test.py ROOT [SKEIN]
 
 Links between files lead somewhere, with their headline; README and ARCHITECTURE are not longer than they may be;
-decisions are numbered without gaps and in the index. With SKEIN, docs/configuration.md is what the program says.
+decisions are numbered without gaps and in the index; files that the how-tos name exist; ARCHITECTURE has the subfolders
+that tidy permits; licences of packages have a text. With SKEIN, docs/configuration.md is what the program says.
 """
 import pathlib
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 
 BYTES_MAX = {"README.md": 8 * 1024, "ARCHITECTURE.md": 16 * 1024}
+NAMED_FILE = re.compile(r"(?:actors|bench|config|docs|kernels|models|packaging|src|systemd|tests|web)/[\w./{},*-]+")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -59,9 +61,47 @@ def decision_findings(root):
             yield f"{path.name}: is not in the index"
 
 
+def file_findings(path, root):
+    """Files and folders that a page names from the root, unless it leaves a part of the name open (NAME, rwkvN, *)."""
+    for code in re.findall(r"`([^`\n]+)`", prose(path)):
+        if not NAMED_FILE.fullmatch(code) or re.search(r"NAME|rwkvN|\*", code):
+            continue
+        head, braces, tail = re.match(r"([^{]*)(?:\{([^}]*)\})?(.*)", code).groups()
+        for part in (braces or "").split(","):
+            if not (root / (head + part + tail)).exists():
+                yield f"{path.relative_to(root)}: {head + part + tail}: no such file"
+
+
+def subfolder_findings(root):
+    """The rows of ARCHITECTURE for large folders against those of tidy."""
+    sys.path.insert(0, str(root / "tests/tidy"))
+    from tidy import SUBFOLDERS
+    text = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for folder in ("actors/request", "actors/device", "actors/persistence", "actors/connection", "actors/supervisor",
+                   "kernels/gpu", "src/protocol", "src/storage", "src/engine", "src/model"):
+        row = re.search(rf"^\| `{folder}` \| (?=`)(.*) \|$", text, flags=re.M)
+        named = re.findall(r"`([^`]+)`", row[1]) if row else []
+        wanted = [name or "." for name in SUBFOLDERS[folder] if "/" not in name]
+        if sorted(named) != sorted(wanted):
+            yield f"ARCHITECTURE.md: {folder}: has {' '.join(named)}; tidy.py has {' '.join(wanted)}"
+
+
+def licence_findings(root):
+    """Each licence of a package's copyright file has a paragraph with its text."""
+    for path in sorted((root / "packaging").glob("*/copyright")):
+        text = path.read_text(encoding="utf-8")
+        for name in sorted(set(re.findall(r"^License: (\S+)$", text, flags=re.M))):
+            if not re.search(rf"^License: {re.escape(name)}\n ", text, flags=re.M):
+                yield f"{path.relative_to(root)}: {name}: no text"
+
+
 def findings(root):
     for path in pages(root):
         yield from link_findings(path, root)
+    for path in [*sorted((root / "docs/howto").glob("*.md")), root / "CONTRIBUTING.md", root / "ARCHITECTURE.md"]:
+        yield from file_findings(path, root)
+    yield from subfolder_findings(root)
+    yield from licence_findings(root)
     for name, most in BYTES_MAX.items():
         size = (root / name).stat().st_size
         if size > most:

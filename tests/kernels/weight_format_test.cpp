@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/weight_format_names.hpp"
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(names_are_read_and_written) {
     BOOST_TEST(to_string(*format) == name);
   }
   BOOST_TEST(to_string(*parse_weight_format("int4-64")) == "int4");
-  for (const char* name : {"", "int", "int3", "int8-", "int8-65", "fp16-32", "nf4 ", "INT8", "int8-0128"})
+  for (const char* name : {"", "auto", "int", "int3", "int8-", "int8-65", "fp16-32", "nf4 ", "INT8", "int8-0128"})
     BOOST_TEST(!parse_weight_format(name), name);
 }
 
@@ -127,6 +128,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_by_field) {
   const auto wrong = weight_plan::parse("int3", "", dtype::f16);
   BOOST_REQUIRE(!wrong);
   BOOST_TEST(wrong.error().field == "dtype");
+  BOOST_TEST(wrong.error().message.find(std::string("accepted: ").append(weight_format_names)) != std::string::npos);
   for (const char* rules : {"x", "=int8", "ffn.*=int3", "ffn.*@=int8", "ffn.*@3-1=int8", "ffn.*@0-x=int8",
                             "a=int8,,b=int8", "@1=int8", "ffn@4294967295=int8"}) {
     const auto plan = weight_plan::parse("int8", rules, dtype::f16);

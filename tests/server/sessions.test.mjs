@@ -105,7 +105,11 @@ describe('chats with the demo model', () => {
     const put = (id, body) => server.fetch(path(id), { method: 'PUT', body });
     assert.equal((await put('copy', file)).status, 200);
     assert.equal(text(await turn('copy', [said('user', questions[4])])), answers[4]);
-    assert.equal((await put('copy', file)).status, 409);
+    const again = await put('copy', file);
+    assert.equal(again.status, 409);
+    const { error } = await again.json();
+    assert.deepEqual([error.param, error.code], ['replace', null]);
+    assert.match(error.message, /'copy' already exists; replace=true/);
     const torn = Buffer.from(file);
     torn[torn.length >> 1] ^= 1;
     assert.ok([400, 410].includes((await put('torn', torn)).status));

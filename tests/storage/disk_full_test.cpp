@@ -1,10 +1,7 @@
 // Shows what a full disk does: writes say no_space and leave nothing half done, reads go on, and writes come back by
 // themselves once there is space. On a small file system of its own where it may be mounted, and on one that says so.
-#include <sys/mount.h>
-
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -13,43 +10,13 @@
 #include "storage/states/state_store.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
+#include "tests/storage/small_disk.hpp"
 #include "tests/support/oracle.hpp"
 
 using namespace skein;
 using namespace skein::storage;
 
 namespace {
-
-/// A tmpfs of 24 MB in a folder.
-class small_disk {
- public:
-  small_disk() : mounted_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=24m") == 0) {}
-  ~small_disk() {
-    if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  small_disk(const small_disk&) = delete;  // one owner unmounts it
-  small_disk& operator=(const small_disk&) = delete;
-  bool mounted() const { return mounted_; }
-  std::filesystem::path path() const { return folder_.path(); }
-
-  void fill() const {
-    std::ofstream ballast(path() / "ballast", std::ios::binary);
-    const std::string block(1 << 16, 'x');
-    while (ballast.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
-  void free() const { std::filesystem::remove(path() / "ballast"); }
-
- private:
-  test::temporary_folder folder_;
-  bool mounted_;
-};
-
-boost::test_tools::assertion_result may_mount(boost::unit_test::test_unit_id) {
-  boost::test_tools::assertion_result may(small_disk().mounted());
-  may.message() << "no file system can be mounted here";
-  return may;
-}
 
 /// Fills the disk, empties it, and looks at what the database says meanwhile.
 void go_through_full_disk(const std::shared_ptr<database>& db, test::commit_ledger& ledger,
@@ -91,8 +58,8 @@ void go_through_full_disk(const std::shared_ptr<database>& db, test::commit_ledg
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_full_file_system, *boost::unit_test::precondition(may_mount)) {
-  const small_disk disk;
+BOOST_AUTO_TEST_CASE(a_full_file_system, *boost::unit_test::precondition(test::may_mount)) {
+  const test::small_disk disk;
   test::random_cases random;
   test::commit_ledger ledger(random);
   const auto folder = disk.path() / "db";

@@ -19,6 +19,7 @@
 #include "storage/sessions/session_store.hpp"
 #include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
+#include "tests/storage/small_disk.hpp"
 #include "tests/support/oracle.hpp"
 
 using namespace skein;
@@ -329,6 +330,29 @@ BOOST_AUTO_TEST_CASE(what_a_repair_that_died_left_is_removed) {
   fs::create_directories(left / "remains" / "lost");
   const auto got = repair_and_look(in);
   BOOST_TEST(got.whole == in.trees.size());
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_that_becomes_full_ends_the_repair, *boost::unit_test::precondition(test::may_mount)) {
+  const written_store in;
+  const test::small_disk disk("48");
+  fs::copy(in.folder.path(), disk.path(), fs::copy_options::recursive);
+  const fs::path directory = database_directory(disk.path());
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().filename().string().starts_with("MANIFEST-")) fs::remove(entry.path());
+  const auto before = contents_of(directory);
+  std::uint32_t full = 0;
+  for (std::uintmax_t room = 0; room < 1u << 21; room = room * 5 / 4 + (1u << 12)) {
+    disk.fill(room);
+    const auto ended = repair(disk.path(), true);
+    if (!ended) BOOST_TEST(to_string(ended.error().kind) == "no_space", ended.error().message);
+    full += !ended;
+    BOOST_TEST((contents_of(directory) == before));
+    disk.free();
+  }
+  BOOST_TEST(full > 0u);
+  const auto report = repair(disk.path(), false);
+  BOOST_REQUIRE_MESSAGE(report, report.error().message);
+  BOOST_TEST(report->lost_count == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_that_was_set_aside_does_not_keep_its_session_from_coming_back) {

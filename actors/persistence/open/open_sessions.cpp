@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log/log.hpp"
+#include "storage/records/stop_reasons.hpp"
 #include "storage/sessions/session_store.hpp"
 
 namespace skein::persistence {
@@ -123,7 +124,7 @@ bool open_sessions::recover(open_entry& entry, version_record v) {
   const std::uint64_t segment_bytes = v.segment_bytes;
   v.unfinished = true;
   v.finish_reason = "length";
-  v.stop_reason = "crash";
+  v.stop_reason = storage::cut_by_crash;
   tree.place(v, {});
   v.history = history;
   v.segment_bytes = segment_bytes;

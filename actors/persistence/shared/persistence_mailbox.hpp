@@ -119,7 +119,7 @@ struct session_replayed {
   durability durable = durability::process;
 };
 /// The field of a conflict names its cause: "session_id" (another turn is running), "expected_version", "model" (the
-/// session has another model), "state_name" (it began with another tuned state), "to" or "as" (it already exists).
+/// session has another model), "state_name" (it began with another tuned state), "to" or "replace" (the name exists).
 struct refused {
   return_address reply;
   error why;

@@ -9,6 +9,7 @@
 #include "actors/request/call/route.hpp"
 #include "actors/request/responses/response_items.hpp"
 #include "protocol/responses_api/response_id.hpp"
+#include "storage/records/stop_reasons.hpp"
 
 namespace skein::request {
 namespace {
@@ -92,8 +93,15 @@ result<response_question> response_question_of(task what, const std::string& id,
 }
 
 protocol::logged_response logged_response_of(const persistence::version_record& v) {
-  return {v.request_key,   v.sampling,    v.reasoning,  v.answer,
-          v.finish_reason, v.stop_reason, v.unfinished, v.tokens.size() - v.prompt_tokens};
+  return {.id = v.request_key,
+          .settings = v.sampling,
+          .reasoning = v.reasoning,
+          .answer = v.answer,
+          .finish_reason = v.finish_reason,
+          .stop_reason = v.stop_reason,
+          .unfinished = v.unfinished,
+          .without_ending = v.stop_reason == storage::cut_by_crash,
+          .tokens_sampled = v.tokens.size() - v.prompt_tokens};
 }
 
 response_call::response_call(response_question question, plain_origin plain, call_origin origin,

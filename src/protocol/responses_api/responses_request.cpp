@@ -195,9 +195,6 @@ model_preset without_limit(model_preset preset) {
   return preset;
 }
 
-/// stop_reason of an answer that was running when the server died: the client had no ending event.
-constexpr std::string_view cut_by_crash = "crash";
-
 sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
                                       std::uint64_t counted) {
   const auto number = [&](std::string_view name, double standard) {
@@ -358,7 +355,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     session.beyond_limit = beyond_limit;
     session.go_on = session.responds = session.store_on_disconnect = true;
     r.session = std::move(session);
-    if (logged.stop_reason != cut_by_crash) skip_ending(k.text, !beyond_limit);
+    if (!logged.without_ending) skip_ending(k.text, !beyond_limit);
     k.facts.sampled_before = logged.tokens_sampled;
     k.facts.hidden_before = hidden;
     k.facts.reasoned_before = k.usage.reasoning_tokens;

@@ -42,6 +42,7 @@ struct logged_response {
   std::string settings;  ///< version_record::sampling
   std::string reasoning, answer, finish_reason, stop_reason;
   bool unfinished = false;
+  bool without_ending = false;  ///< the server died before it sent an ending event
   std::uint64_t tokens_sampled = 0;
 };
 

@@ -13,6 +13,7 @@
 
 #include "storage/database/log_damage.hpp"
 #include "storage/database/log_length.hpp"
+#include "storage/database/plain_errors.hpp"
 #include "storage/database/rocksdb_options.hpp"
 #include "storage/database/rocksdb_status.hpp"
 #include "storage/records/record_codec.hpp"
@@ -48,10 +49,10 @@ std::vector<fs::path> files_with(const fs::path& directory, const char* ending, 
   return all;
 }
 
-rocksdb::DBOptions settings_for(const fs::path& directory, bool create) {
+rocksdb::DBOptions settings_for(const fs::path& directory, rocksdb::Env& env, bool create) {
   database_options wanted;
   wanted.directory = directory;
-  auto settings = options_of_database(wanted, rocksdb::Env::Default(), [](const rocksdb::Status&) {});
+  auto settings = options_of_database(wanted, &env, [](const rocksdb::Status&) {});
   settings.create_if_missing = settings.create_missing_column_families = create;
   return settings;
 }
@@ -145,7 +146,10 @@ open_files::~open_files() {
 }
 
 salvage::salvage(const fs::path& directory, const fs::path& work)
-    : directory_(directory), work_(work), options_(options_of_families({})) {}
+    : directory_(directory),
+      work_(work),
+      env_(with_plain_errors(rocksdb::Env::Default())),
+      options_(options_of_families({})) {}
 
 result<std::unique_ptr<salvage>> salvage::open(const fs::path& directory, const fs::path& work) {
   std::unique_ptr<salvage> made(new salvage(directory, work));
@@ -171,7 +175,7 @@ result<void> salvage::open_log() {
   if (const auto mended = check_log_lengths(*rocksdb::Env::Default(), place.string(), true); !mended)
     return mended.error();
   if (const auto seeded = seed_families(place); !seeded) return seeded.error();
-  auto settings = settings_for(place, false);
+  auto settings = settings_for(place, *env_, false);
   auto listening = settings;
   listening.info_log = std::make_shared<repair_log>(damaged_);
   listening.info_log_level = rocksdb::INFO_LEVEL;
@@ -191,7 +195,7 @@ result<void> salvage::seed_families(const fs::path& into) {
   {
     open_files made;
     rocksdb::DB* opened = nullptr;
-    auto status = rocksdb::DB::Open(settings_for(seed, true), seed.string(), options_, &made.handles, &opened);
+    auto status = rocksdb::DB::Open(settings_for(seed, *env_, true), seed.string(), options_, &made.handles, &opened);
     if (!status.ok()) return from_status(status, "making " + seed.string());
     made.db.reset(opened);
     for (auto* const one : made.handles)
@@ -213,7 +217,7 @@ result<void> salvage::open_tables() {
   const fs::path place = work_ / "tables";
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyDescriptor> only{options_[0]};
-  auto settings = settings_for(place, true);
+  auto settings = settings_for(place, *env_, true);
   settings.info_log = std::make_shared<silent_log>();  // it warns about each foreign file
   const auto status = rocksdb::DB::Open(settings, place.string(), only, &tables_.handles, &opened);
   if (!status.ok()) return from_status(status, "making " + place.string());

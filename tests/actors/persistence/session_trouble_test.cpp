@@ -226,7 +226,11 @@ BOOST_AUTO_TEST_CASE(a_session_travels_as_a_file_with_its_state) {
   b.tell(release{o.reply, o.lease});
 
   b.tell(b.import_of("t", file));
-  BOOST_TEST(b.refusal().field == "as");
+  {
+    const auto why = b.refusal();
+    BOOST_TEST(why.field == "replace");
+    BOOST_TEST(why.message == "session 't' already exists; replace=true replaces it");
+  }
   b.turn("t", {4}, "c", tokens_t{1, 2, 3, 4});
   const auto before = b.described("t").session.record.uid;
   BOOST_TEST(b.answered<done>(b.import_of("t", file, true)).session.versions == 2u);
