@@ -39,9 +39,10 @@ bool machine::step(const std::vector<thread>& from, std::size_t first, std::size
   return out.size() - begin <= program_.bounds.stacks_max;
 }
 
-void machine::merge(std::vector<thread>& out, std::size_t from) const {
+void machine::merge(std::vector<thread>& out, std::size_t from) {
   std::size_t kept = from;
-  std::vector<std::uint64_t> hashes;
+  auto& hashes = hashes_;
+  hashes.clear();
   for (std::size_t i = from; i < out.size(); ++i) {
     const auto h = out[i].hash(frames_);
     if (out.size() - from <= linear_merge_max) {
@@ -55,6 +56,54 @@ void machine::merge(std::vector<thread>& out, std::size_t from) const {
     out[kept++] = out[i];
   }
   out.resize(kept);
+}
+
+void machine::add_value_bytes(std::uint32_t node, byte_set& to) const {
+  if (node == program::none) return;
+  const auto& of = program_.nodes[node];
+  if (!of.strings.empty()) to.add('"');
+  if (!of.objects.empty()) to.add('{');
+  if (!of.arrays.empty()) to.add('[');
+  if (of.null) to.add('n');
+  if (of.truth) to.add('t');
+  if (of.falsehood) to.add('f');
+  if (!of.number) return;
+  to.add('-');
+  to.add('0', '9');
+}
+
+void machine::add_bytes(const thread& t, byte_set& to) const {
+  const auto add = [&](std::string_view bytes) {
+    for (const char byte : bytes) to.add(static_cast<unsigned char>(byte));
+  };
+  switch (t.where) {
+    case at::string:
+    case at::name: return strings_.add_bytes(t, to);
+    case at::word: return to.add(static_cast<unsigned char>(words[t.spec][t.a]));
+    case at::text: return to.add(0, 255);
+    case at::rule: return to.add(program_.instructions[t.a].low, program_.instructions[t.a].high);
+    case at::number:
+      add("0123456789-+.eE");
+      if (program_.nodes[t.spec].number->accepting[t.a] != 0) add(" \t\n\r,}]");
+      return;
+    default: break;
+  }
+  add(" \t\n\r");
+  switch (t.where) {
+    case at::value: return add_value_bytes(t.spec, to);
+    case at::object_open: return add("\"}");
+    case at::next_name: return add("\"");
+    case at::colon: return add(":");
+    case at::after_member: return add(",}");
+    case at::after_item: return add(",]");
+    case at::array_open: {
+      const auto& array = program_.arrays[frames_[t.top].spec];
+      to.add(']');
+      add_value_bytes(array.node_at(0), to);
+      return add_value_bytes(array.contained_at(0), to);
+    }
+    default: return;
+  }
 }
 
 bool machine::blank(thread t, unsigned char byte, std::vector<thread>& out) const {
@@ -73,6 +122,11 @@ void machine::end_value(std::uint32_t top, std::uint64_t value, std::vector<thre
     out.push_back({.where = at::end});
   else
     out.push_back({.where = frames_[top].what == frame::kind::object ? at::after_member : at::after_item, .top = top});
+}
+
+void machine::end_number(const thread& t, std::vector<thread>& out) {
+  if (program_.nodes[t.spec].number->accepting[t.a] != 0)
+    end_value(t.top, t.value == 0 ? 0 : digest::of_number(t), out);
 }
 
 void machine::end_container(const frame& of, std::vector<thread>& out) {
@@ -123,9 +177,9 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
         if (t.b < bytes_max && bytes_max != ~0u) ++t.b;
         if (t.value != 0) digest::add_number_byte(t, byte);
         if (t.value == 0 || unique_.has_number(t)) out.push_back(t);
-      } else if (number.accepting[t.a] != 0) {
+      } else {
         ended_.clear();
-        end_value(t.top, t.value == 0 ? 0 : digest::of_number(t), ended_);
+        end_number(t, ended_);
         if (ended_.empty()) return;
         const thread after = ended_.front();
         if (blank(after, byte, out)) return;
