@@ -75,13 +75,16 @@ safe_texts::found safe_texts::from_if_cheap(std::uint32_t state) {
   return from(state);
 }
 
-bool safe_texts::follow(std::uint32_t state, const beginning& by, std::vector<std::uint32_t>& to) const {
+bool safe_texts::follow(std::uint32_t state, const beginning& by, std::vector<std::uint32_t>& to) {
   const auto first = of_.next[std::size_t{state} * of_.classes + by.kind];
   if (first == dfa::dead) return false;
   if (by.more == 0) {
     if (std::ranges::find(to, first) == to.end()) to.push_back(first);
     return true;
   }
+  // Most first bytes lead to the same few states.
+  const within_character here{first, by.more, by.low, by.high};
+  if (std::ranges::find(followed_, here) != followed_.end()) return true;
   std::array<std::uint32_t, 4> states{};
   std::array<unsigned, 4> bytes{}, last{};
   std::size_t more = by.more;
@@ -106,6 +109,7 @@ bool safe_texts::follow(std::uint32_t state, const beginning& by, std::vector<st
     bytes[more] = 0x80;
     last[more] = 0xbf;
   }
+  followed_.push_back(here);
   return true;
 }
 
@@ -120,11 +124,11 @@ safe_texts::found safe_texts::search(std::uint32_t state) {
     unsigned dead = 0;
     while (characters < characters_needed) {
       next_.clear();
-      unsigned alive = 0;
+      followed_.clear();
       for (const auto at : now_)
         for (const auto& by : beginnings_) {
-          if ((groups & by.group) == 0) continue;
-          (follow(at, by, next_) ? alive : dead) |= by.group;
+          if ((groups & ~dead & by.group) == 0) continue;
+          if (!follow(at, by, next_)) dead |= by.group;
         }
       if (dead != 0) {
         if (characters > 0 && (groups & ~dead) == 0) return {static_cast<std::uint8_t>(groups), characters};

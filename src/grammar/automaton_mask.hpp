@@ -46,7 +46,13 @@ class safe_texts {
   };
   [[nodiscard]] found search(std::uint32_t state);
   /// Appends the states after all characters that begin so. False if one of them is dead.
-  [[nodiscard]] bool follow(std::uint32_t state, const beginning& by, std::vector<std::uint32_t>& to) const;
+  [[nodiscard]] bool follow(std::uint32_t state, const beginning& by, std::vector<std::uint32_t>& to);
+
+  struct within_character {
+    std::uint32_t state;
+    std::uint8_t more, low, high;
+    bool operator==(const within_character&) const = default;
+  };
 
   const dfa& of_;
   std::vector<beginning> beginnings_;
@@ -56,7 +62,9 @@ class safe_texts {
   };
   std::array<entry, 16> known_;
   std::uint32_t searches_ = 0;
+  // Of the current search: states, and those within characters that were followed to all their ends.
   std::vector<std::uint32_t> now_, next_, seen_;
+  std::vector<within_character> followed_;
 };
 
 /// The safe texts of the automata that were asked for lately.

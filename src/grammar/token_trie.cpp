@@ -17,7 +17,8 @@ std::uint8_t token_trie::group_of(unsigned char byte) {
 }
 
 token_trie::token_trie(std::vector<entry> entries) {
-  std::ranges::sort(entries, {}, &entry::text);
+  if (!std::ranges::is_sorted(entries, {}, &entry::text)) std::ranges::sort(entries, {}, &entry::text);
+  nodes_.reserve(2 * entries.size() + 1);  // as in the World vocabulary
   tokens_.reserve(entries.size());
   for (const auto& each : entries) tokens_.push_back(each.token);
   struct open {

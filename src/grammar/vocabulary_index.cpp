@@ -84,11 +84,16 @@ std::shared_ptr<const vocabulary_index> vocabulary_index::build(std::shared_ptr<
   std::vector<entry> all, plain, raw, closing, special, tails;
   const string_reader strings;
   std::map<std::string_view, std::uint32_t> tail_numbers;
+  all.reserve(made->vocabulary_->size());
   for (std::uint32_t id = 0; id < made->vocabulary_->size(); ++id) {
-    const auto token = static_cast<token_id>(id);
-    const auto text = made->vocabulary_->text(token);
+    const auto text = made->vocabulary_->text(static_cast<token_id>(id));
     if (text.empty() || text.size() > token_trie::bytes_max) continue;  // longer ones are never allowed
-    all.push_back({text, token});
+    all.push_back({text, static_cast<token_id>(id)});
+  }
+  std::ranges::sort(all, {}, &entry::text);
+  plain.reserve(all.size());
+  raw.reserve(all.size());
+  for (const auto& [text, token] : all) {
     if (is_plain(text)) {
       plain.push_back({text, token});
       raw.push_back({text, token});

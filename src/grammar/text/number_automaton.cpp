@@ -184,11 +184,19 @@ class number_builder {
       if (!work_.spend(made_.classes * 8)) return too_much_work(work_);
       if (states_.size() > work_.of().dfa_states_max)
         return too_much("states of an automaton", work_.of().dfa_states_max);
+      // Where values of digits do not matter, 2 to 9 lead to the same state as 1.
+      const bool digits_alike =
+          comparisons_.empty() && divisions_.empty() && (states_[i].at < exponent || !rules_.integer);
       for (std::size_t k = 0; k + 1 < symbols.size(); ++k) {
+        const std::size_t row = std::size_t{i} * made_.classes;
+        if (digits_alike && symbols[k] >= '2' && symbols[k] <= '9') {
+          made_.next[row + k + 1] = made_.next[row + k];
+          continue;
+        }
         auto to = stepped(states_[i], symbols[k]);
         if (to.at == bad) continue;
         const auto target = intern(std::move(to));
-        made_.next[std::size_t{i} * made_.classes + k + 1] = target;
+        made_.next[row + k + 1] = target;
       }
     }
     made_.finish();
@@ -260,7 +268,31 @@ class number_builder {
     for (std::size_t i = 0; i < comparisons_.size(); ++i)
       comparisons_[i].step(to.compared[i], static_cast<phase>(to.at), c);
     for (std::size_t i = 0; i < divisions_.size(); ++i) divisions_[i].step(to.divided[i], static_cast<phase>(to.at), c);
+    reduce(to);
     return to;
+  }
+
+  /// Forgets what makes no difference any more, so that more states are equal: the automaton of whole numbers has a
+  /// tenth of the states.
+  void reduce(number_state& s) const {
+    if (!rules_.least && !rules_.most && rules_.excluded.empty()) s.negative = false;
+    if (comparisons_.empty()) s.whole_count = 0;
+    const bool never_whole = s.fraction_nonzero && (!exponents_ || s.moved > moved_max);
+    if (rules_.integer && never_whole) s.at = bad;
+    if (s.at < exponent || s.at == bad) return;
+    if (!s.nonzero || (comparisons_.empty() && !rules_.integer)) {
+      s.moved = s.value = 0;
+      s.fraction_nonzero = s.exponent_negative = false;
+      return;
+    }
+    if (!comparisons_.empty() || !rules_.integer) return;
+    if (s.exponent_negative) {
+      if (s.fraction_nonzero || s.value > 0) s.at = bad;
+      return;
+    }
+    if (s.at != exponent_digits) return;
+    s.fraction_nonzero = false;
+    if (s.moved <= s.value) s.moved = s.value = 0;
   }
   std::uint16_t exponent_cap() const { return std::max<std::uint16_t>(exponent_cap_, 1); }
 
