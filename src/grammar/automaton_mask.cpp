@@ -171,7 +171,7 @@ void add_tokens_of(const dfa& of, std::uint32_t state, const token_trie& trie, s
 
 void add_raw_tokens_of(safe_texts& safe, std::uint32_t state, const vocabulary_index& vocabulary,
                        std::span<std::uint32_t> allowed) {
-  // A search for safe texts takes about as long as trying so many tokens.
+  // A search for safe texts takes about as long as trying this number of tokens.
   constexpr std::uint32_t worth_a_search = 64;
   const auto& of = safe.of();
   const auto& trie = vocabulary.raw();

@@ -25,7 +25,7 @@ class safe_texts {
   };
   static constexpr std::uint32_t characters_max = 255;
   [[nodiscard]] found from(std::uint32_t state);
-  /// The same, as far as it was found out before, or by at most so many searches since `allow_searches`.
+  /// The same, as far as it was found out before, or by the searches that `allow_searches` permitted.
   [[nodiscard]] found if_known(std::uint32_t state) const {
     const auto& place = known_[state % known_.size()];
     return place.state == state ? place.what : found{};

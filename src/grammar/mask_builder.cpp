@@ -11,7 +11,7 @@ constexpr std::uint32_t few_children = 4;     // of a node; the bytes that may f
 constexpr std::uint32_t few_tokens = 8;       // below a node; likewise whether all of them are allowed
 constexpr std::uint32_t worth_a_search = 64;  // tokens below a node; see safe_texts
 constexpr std::uint32_t searches_max = 4;     // for one mask
-constexpr std::uint64_t most_tokens = 24;     // nearly all tokens have at most so many characters
+constexpr std::uint64_t most_tokens = 24;     // nearly all tokens have at most this number of characters
 
 void add_mask(std::span<const std::uint32_t> mask, std::span<std::uint32_t> into) {
   for (std::size_t i = 0; i < mask.size(); ++i) into[i] |= mask[i];
@@ -189,7 +189,8 @@ void mask_builder::add_automaton(const dfa& of, std::uint32_t state, std::uint64
 
 void mask_builder::add_counted(const thread& t, std::span<std::uint32_t> allowed) {
   const auto& spec = machine_.of().strings[t.spec];
-  // The table of lengths repeats itself from `last` on. As long as so many characters are left, it allows every state.
+  // The table of lengths repeats itself from `last` on. As long as at least that number of characters is left, it
+  // allows every state.
   const std::uint64_t left = spec.most == program::none ? ~std::uint64_t{0} : spec.most - t.c;
   const std::uint64_t roomy = left - std::min<std::uint64_t>(left, spec.lengths->last);
   if (t.c + 1 >= spec.least && roomy >= most_tokens) {
@@ -277,7 +278,7 @@ std::size_t mask_builder::walk(const token_trie& trie, const std::vector<thread>
   levels_.clear();
   const auto open = [&](const token_trie::node& node, std::size_t from) {
     auto& level = levels_.emplace_back(node.first, node.first + node.children, node.children > few_children);
-    for (std::size_t i = from; level.pruned && i < pool_.size(); ++i) machine_.add_bytes(pool_[i], level.bytes);
+    for (std::size_t i = from; level.pruned && i < pool_.size(); ++i) bytes_.add(pool_[i], level.bytes);
   };
   if (trie.root().token != no_token) found_.push_back(trie.root().token);
   open(trie.root(), 0);

@@ -7,6 +7,7 @@
 #include "grammar/automaton_mask.hpp"
 #include "grammar/grammar.hpp"
 #include "grammar/machine/machine.hpp"
+#include "grammar/machine/next_bytes.hpp"
 #include "grammar/vocabulary_index.hpp"
 
 namespace skein::grammar {
@@ -29,7 +30,7 @@ namespace skein::grammar {
 class mask_builder {
  public:
   mask_builder(machine& with, const grammar& of, const vocabulary_index& vocabulary)
-      : machine_(with), grammar_(of), vocabulary_(vocabulary) {}
+      : machine_(with), bytes_(with.of(), with.frames(), with.strings()), grammar_(of), vocabulary_(vocabulary) {}
 
   void build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed);
 
@@ -58,6 +59,7 @@ class mask_builder {
   [[nodiscard]] std::uint64_t key_of(const std::vector<thread>& threads) const;
 
   machine& machine_;
+  next_bytes bytes_;
   const grammar& grammar_;
   const vocabulary_index& vocabulary_;
 

@@ -61,7 +61,7 @@ class string_reader {
   string_machine machine_;
 };
 
-/// True if a JSON text may go on with this after blanks between two of its tokens.
+/// True if this may follow blanks between two tokens of JSON.
 bool may_begin_token(std::string_view text) {
   if (text.empty()) return true;
   for (const std::string_view word : {"true", "false", "null"})

@@ -43,11 +43,11 @@ class vocabulary_index {
   [[nodiscard]] const std::vector<inner_token>& inner() const { return inner_; }
   /// All tokens that stay within a JSON string.
   [[nodiscard]] std::span<const std::uint32_t> text_mask() const { return text_mask_; }
-  /// From so many characters on, a limit of length excludes no token, closing ones included.
+  /// A limit of at least this number of characters excludes no token, closing ones included.
   [[nodiscard]] std::size_t characters_max() const { return characters_max_; }
 
-  /// The tokens that close a string: so many characters, a quotation mark and a tail. tails() has the numbers of the
-  /// tails instead of tokens.
+  /// The tokens that close a string: `characters` characters, a quotation mark and a tail. tails() has the numbers of
+  /// the tails instead of tokens.
   struct closing_token {
     token_id token;
     std::uint32_t characters;

@@ -1,14 +1,11 @@
 #include "grammar/machine/machine.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace skein::grammar {
 namespace {
 
 using at = thread::at;
-constexpr std::array<std::string_view, 3> words{"null", "true", "false"};
 constexpr std::size_t linear_merge_max = 16;
 
 std::size_t seen_words(const program& of, const frame& f) {
@@ -56,54 +53,6 @@ void machine::merge(std::vector<thread>& out, std::size_t from) {
     out[kept++] = out[i];
   }
   out.resize(kept);
-}
-
-void machine::add_value_bytes(std::uint32_t node, byte_set& to) const {
-  if (node == program::none) return;
-  const auto& of = program_.nodes[node];
-  if (!of.strings.empty()) to.add('"');
-  if (!of.objects.empty()) to.add('{');
-  if (!of.arrays.empty()) to.add('[');
-  if (of.null) to.add('n');
-  if (of.truth) to.add('t');
-  if (of.falsehood) to.add('f');
-  if (!of.number) return;
-  to.add('-');
-  to.add('0', '9');
-}
-
-void machine::add_bytes(const thread& t, byte_set& to) const {
-  const auto add = [&](std::string_view bytes) {
-    for (const char byte : bytes) to.add(static_cast<unsigned char>(byte));
-  };
-  switch (t.where) {
-    case at::string:
-    case at::name: return strings_.add_bytes(t, to);
-    case at::word: return to.add(static_cast<unsigned char>(words[t.spec][t.a]));
-    case at::text: return to.add(0, 255);
-    case at::rule: return to.add(program_.instructions[t.a].low, program_.instructions[t.a].high);
-    case at::number:
-      add("0123456789-+.eE");
-      if (program_.nodes[t.spec].number->accepting[t.a] != 0) add(" \t\n\r,}]");
-      return;
-    default: break;
-  }
-  add(" \t\n\r");
-  switch (t.where) {
-    case at::value: return add_value_bytes(t.spec, to);
-    case at::object_open: return add("\"}");
-    case at::next_name: return add("\"");
-    case at::colon: return add(":");
-    case at::after_member: return add(",}");
-    case at::after_item: return add(",]");
-    case at::array_open: {
-      const auto& array = program_.arrays[frames_[t.top].spec];
-      to.add(']');
-      add_value_bytes(array.node_at(0), to);
-      return add_value_bytes(array.contained_at(0), to);
-    }
-    default: return;
-  }
 }
 
 bool machine::blank(thread t, unsigned char byte, std::vector<thread>& out) const {
@@ -189,8 +138,8 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
       return;
     }
     case at::word:
-      if (static_cast<unsigned char>(words[t.spec][t.a]) != byte) return;
-      if (++t.a == words[t.spec].size()) return end_value(t.top, digest::of_word(t.spec), out);
+      if (static_cast<unsigned char>(json_words[t.spec][t.a]) != byte) return;
+      if (++t.a == json_words[t.spec].size()) return end_value(t.top, digest::of_word(t.spec), out);
       out.push_back(t);
       return;
     case at::object_open:

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "grammar/automata/byte_set.hpp"
 #include "grammar/machine/string_machine.hpp"
 #include "grammar/machine/unique_items.hpp"
 
@@ -19,8 +18,6 @@ class machine {
   /// False if there are too many of them.
   [[nodiscard]] bool step(const std::vector<thread>& from, std::size_t first, std::size_t count, unsigned char byte,
                           std::vector<thread>& out);
-  /// Adds the bytes that a thread can read, and perhaps some more.
-  void add_bytes(const thread& t, byte_set& to) const;
   /// Appends what a thread in a number becomes if the number ends where it is. This may add a frame.
   void end_number(const thread& t, std::vector<thread>& out);
   /// True if the text may end.
@@ -48,7 +45,6 @@ class machine {
   [[nodiscard]] bool may_close_object(const frame& object) const;
   [[nodiscard]] std::uint32_t push(frame::kind what, std::uint32_t spec, std::uint32_t parent);
   void close_rules(std::uint32_t at, std::uint32_t top, std::vector<thread>& out);
-  void add_value_bytes(std::uint32_t node, byte_set& to) const;
   void merge(std::vector<thread>& out, std::size_t from);
 
   const program& program_;

@@ -36,8 +36,8 @@ class string_machine {
 
   /// How far any plain text may continue a thread that is between characters; see mask_builder.
   ///   any        by any text
-  ///   limited    by any text of at most so many characters
-  ///   automaton  by those that its automaton allows, of at most so many characters
+  ///   limited    by any text of at most `characters` characters
+  ///   automaton  by those of at most `characters` characters that its automaton allows
   ///   counted    by those that its automaton and its table of lengths allow
   ///   listed     by a few texts
   enum class freedom : std::uint8_t { any, limited, automaton, counted, listed };

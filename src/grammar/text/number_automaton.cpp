@@ -293,6 +293,9 @@ class number_builder {
     if (s.at != exponent_digits) return;
     s.fraction_nonzero = false;
     if (s.moved <= s.value) s.moved = s.value = 0;
+    // Any digit after these makes the exponent large enough.
+    constexpr std::uint16_t large_soon = moved_max / 10 + 1;
+    s.value = std::min(s.value, large_soon);
   }
   std::uint16_t exponent_cap() const { return std::max<std::uint16_t>(exponent_cap_, 1); }
 
