@@ -88,6 +88,15 @@ BOOST_AUTO_TEST_CASE(masks_of_schemas_equal_single_steps) {
   for (const auto& [schema, text] : rows) compare_masks(test::schema(schema), index, text);
 }
 
+BOOST_AUTO_TEST_CASE(masks_with_limits_equal_single_steps) {
+  options how;
+  how.bounds.whitespace_max = 3;
+  how.bounds.number_bytes_max = 2;
+  how.bounds.depth_max = 2;
+  const auto of = grammar::from_json_schema(R"({"type":["array","number"]})", how).value();
+  compare_masks(of, test::small_index(), "  [ 12,\n  [0.5 ] ,  \"a\"  ] ");
+}
+
 BOOST_AUTO_TEST_CASE(masks_of_other_grammars_equal_single_steps) {
   const auto index = test::small_index();
   compare_masks(grammar::from_regex("(name|age): [0-9]+").value(), index, "name: 123");
