@@ -113,6 +113,13 @@ bool safe_texts::follow(std::uint32_t state, const beginning& by, std::vector<st
   return true;
 }
 
+/// True if some first byte of the groups leads on.
+bool safe_texts::reads_any(std::uint32_t state, unsigned groups) const {
+  return std::ranges::any_of(beginnings_, [&](const beginning& by) {
+    return (groups & by.group) != 0 && of_.next[std::size_t{state} * of_.classes + by.kind] != dfa::dead;
+  });
+}
+
 /// Reads one more character of the groups at a time. A group after which the automaton may die is left out, and the
 /// search begins again; unless all of them die there, as at the end of `[a-z]{1,64}`.
 safe_texts::found safe_texts::search(std::uint32_t state) {
@@ -131,7 +138,10 @@ safe_texts::found safe_texts::search(std::uint32_t state) {
           if (!follow(at, by, next_)) dead |= by.group;
         }
       if (dead != 0) {
-        if (characters > 0 && (groups & ~dead) == 0) return {static_cast<std::uint8_t>(groups), characters};
+        if (characters > 0 && (groups & ~dead) == 0) {
+          const bool ends = std::ranges::none_of(now_, [&](std::uint32_t at) { return reads_any(at, groups); });
+          return {static_cast<std::uint8_t>(groups), characters, ends};
+        }
         break;
       }
       if (next_.size() > states_max)
@@ -176,7 +186,7 @@ void add_raw_tokens_of(safe_texts& safe, std::uint32_t state, const vocabulary_i
   const auto& of = safe.of();
   const auto& trie = vocabulary.raw();
   safe.allow_searches(8);
-  const auto [groups, length] = safe.from(state);
+  const auto [groups, length, ends] = safe.from(state);
   const auto is_safe = [](std::uint8_t of_text, std::uint8_t of_safe) { return (of_text & ~of_safe) == 0; };
   if (groups != 0) {
     const auto short_enough = vocabulary.plain_mask(length);
@@ -197,7 +207,7 @@ void add_raw_tokens_of(safe_texts& safe, std::uint32_t state, const vocabulary_i
     // Bytes stand for characters here: there are at least as many.
     const bool in_loop = level->in_loop && (!begins || (token_trie::group_of(node.byte) & groups) != 0);
     const auto bytes = level->characters + 1;
-    if (in_loop && is_safe(node.below, groups) && bytes + node.height <= length) continue;
+    if (in_loop && is_safe(node.below, groups) && (ends || bytes + node.height <= length)) continue;
     const auto next = of.step(level->state, node.byte);
     if (next == dfa::dead) continue;
     if (node.token != no_token) allow(node.token, allowed);

@@ -22,6 +22,7 @@ class safe_texts {
   struct found {
     std::uint8_t groups = 0;       ///< of token_trie; of plain characters
     std::uint32_t characters = 0;  ///< any number of them if it is characters_max
+    bool ends = false;             ///< longer texts over these groups are not read
   };
   static constexpr std::uint32_t characters_max = 255;
   [[nodiscard]] found from(std::uint32_t state);
@@ -45,6 +46,7 @@ class safe_texts {
     bool operator==(const beginning&) const = default;
   };
   [[nodiscard]] found search(std::uint32_t state);
+  [[nodiscard]] bool reads_any(std::uint32_t state, unsigned groups) const;
   /// Appends the states after all characters that begin so. False if one of them is dead.
   [[nodiscard]] bool follow(std::uint32_t state, const beginning& by, std::vector<std::uint32_t>& to);
 

@@ -87,7 +87,13 @@ void mask_builder::sort(const thread& t, std::span<std::uint32_t> allowed) {
   }
   if (free == freedom::any || free == freedom::limited) add_text(characters, allowed);
   if (is_name) {
-    if (free == freedom::automaton) add_automaton(*machine_.of().objects[t.spec].other_names, t.d, characters, allowed);
+    if (free == freedom::automaton) {
+      add_automaton(*machine_.of().objects[t.spec].other_names, t.d, characters, allowed);
+      if (t.a < t.b) {  // some tokens continue only a listed name
+        others_.push_back(t);
+        others_.back().d = 0;
+      }
+    }
     (free == freedom::any ? in_name_ : in_pattern_).push_back(t);
     return;
   }

@@ -64,7 +64,12 @@ const row rows[] = {
     {R"({"type":"string","pattern":"red"})", R"("agreeredab")"},
     {R"({"type":"object","patternProperties":{"^[a-z]{1,8}$":{"type":"integer"}},"additionalProperties":false})",
      R"({"agered":12,"\u0061b":1})"},
+    {R"({"type":"object","propertyNames":{"pattern":"^[a-z]{0,3}$"},"additionalProperties":{"type":"null"}})",
+     R"({"abc":null,"":null,"ab":null})"},
     // Names that are listed, with others beside them.
+    {R"({"type":"object","properties":{"name":{"const":"red"},"agered":true},"patternProperties":{"^[ax]|^nax":{"type":"integer"}},
+        "additionalProperties":false})",
+     R"({"name":"red","agea":12,"agered":12,"nax":1})"},
     {R"({"type":"object","properties":{"name":{"const":"red"},"age":{"type":"integer"}},"additionalProperties":{"type":"array"}})",
      R"({"name":"red","agea":[],"\u0061ge":12})"},
     {R"({"enum":["red","green","r\u00e9","a\"b",12,"ab\\c"]})", R"("r\u00e9")"},

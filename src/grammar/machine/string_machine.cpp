@@ -355,7 +355,7 @@ string_machine::freedom string_machine::freedom_of(const thread& t, std::uint64_
     if (t.d == 0) return freedom::listed;
     if (!spec.other_names) return freedom::any;
     if (spec.other_names->open[t.d]) return freedom::any;
-    return t.a == t.b ? freedom::automaton : freedom::listed;
+    return freedom::automaton;  // or by the listed names
   }
   const auto& spec = program_.strings[t.spec];
   if (spec.literal) return freedom::listed;
