@@ -60,6 +60,7 @@ const row rows[] = {
     {R"({"type":"string","pattern":"^[a-z][a-z0-9]*$"})", R"("age12abc")"},
     {R"({"type":"string","pattern":"^[a-z0-9-]+$","minLength":2,"maxLength":63})", R"("age-12")"},
     {R"({"type":"string","pattern":"^([a-z]{2})+$","minLength":3,"maxLength":9})", R"("agered")"},
+    {R"({"type":"string","pattern":"^(r|abc[a-z]*)$","minLength":2,"maxLength":80})", R"("abcagered")"},
     {R"({"type":"string","pattern":"^[^r]{1,4}$"})", R"("ag\u00e9e")"},
     {R"({"type":"string","pattern":"red"})", R"("agreeredab")"},
     {R"({"type":"object","patternProperties":{"^[a-z]{1,8}$":{"type":"integer"}},"additionalProperties":false})",
