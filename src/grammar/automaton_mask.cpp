@@ -8,7 +8,7 @@ namespace {
 
 using trie_node = token_trie::node;
 
-void allow(token_id token, std::span<std::uint32_t> into) {
+void take(token_id token, std::span<std::uint32_t> into) {
   into[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
 }
 
@@ -174,7 +174,7 @@ void add_tokens_of(const dfa& of, std::uint32_t state, const token_trie& trie, s
     const auto& node = *level->next++;
     const auto next = of.step(level->state, node.byte);
     if (next == dfa::dead) continue;
-    if (node.token != no_token) allow(node.token, allowed);
+    if (node.token != no_token) take(node.token, allowed);
     if (node.children > 0) open.push(trie, node, next);
   }
 }
@@ -193,11 +193,11 @@ void add_raw_tokens_of(safe_texts& safe, std::uint32_t state, const vocabulary_i
     for (const auto& some : vocabulary.by_groups()) {
       if (!is_safe(some.groups, groups)) continue;
       for (const auto token : some.few)
-        if ((short_enough[static_cast<std::size_t>(token) / 32] >> (token % 32) & 1) != 0) allow(token, allowed);
+        if ((short_enough[static_cast<std::size_t>(token) / 32] >> (token % 32) & 1) != 0) take(token, allowed);
       for (std::size_t i = 0; i < some.mask.size(); ++i) allowed[i] |= some.mask[i] & short_enough[i];
     }
     for (const auto& each : vocabulary.inner())
-      if (each.raw && each.characters <= length && is_safe(each.groups, groups)) allow(each.token, allowed);
+      if (each.raw && each.characters <= length && is_safe(each.groups, groups)) take(each.token, allowed);
   }
   level_stack open;
   open.push(trie, trie.root(), state).in_loop = groups != 0;
@@ -210,12 +210,12 @@ void add_raw_tokens_of(safe_texts& safe, std::uint32_t state, const vocabulary_i
     if (in_loop && is_safe(node.below, groups) && (ends || bytes + node.height <= length)) continue;
     const auto next = of.step(level->state, node.byte);
     if (next == dfa::dead) continue;
-    if (node.token != no_token) allow(node.token, allowed);
+    if (node.token != no_token) take(node.token, allowed);
     if (node.children == 0) continue;
     if (node.byte < 0x80) {
       const auto from_here = node.end - node.from >= worth_a_search ? safe.from_if_cheap(next) : safe.if_known(next);
       if (is_safe(node.below, from_here.groups) && node.height <= from_here.characters) {
-        for (auto i = node.from; i < node.end; ++i) allow(trie.tokens()[i], allowed);
+        for (auto i = node.from; i < node.end; ++i) take(trie.tokens()[i], allowed);
         continue;
       }
     }
@@ -242,7 +242,7 @@ void add_counted_tokens_of(const program::string_spec& of, std::uint32_t state, 
     const std::uint64_t least = of.least - std::min(of.least, characters);
     const std::uint64_t most = limited ? of.most - characters : ~std::uint64_t{0};
     if (left == 0 && !of.lengths->possible(next, least, most)) continue;
-    if (node.token != no_token) allow(node.token, allowed);
+    if (node.token != no_token) take(node.token, allowed);
     if (node.children == 0) continue;
     auto& below = open.push(trie, node, next);
     below.characters = characters;

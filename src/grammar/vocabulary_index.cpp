@@ -12,7 +12,7 @@ namespace {
 
 using entry = token_trie::entry;
 
-constexpr std::size_t few_tokens = 256;
+constexpr std::size_t few_of_groups = 256;
 
 void set_bit(token_id token, std::vector<std::uint32_t>& in) {
   in[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
@@ -143,7 +143,7 @@ void vocabulary_index::add_masks(const std::vector<entry>& plain) {
   for (auto& [groups, tokens] : by_groups) {
     auto& made = by_groups_.emplace_back();
     made.groups = groups;
-    if (tokens.size() < few_tokens) {
+    if (tokens.size() < few_of_groups) {
       made.few = std::move(tokens);
       continue;
     }
