@@ -1,7 +1,7 @@
 #include "grammar/answer_rule.hpp"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <utility>
 
 #include "base/check.hpp"
@@ -98,29 +98,32 @@ result<std::shared_ptr<const answer_rule>> answer_rule::make(std::shared_ptr<con
 /// Walks the trie with the lead; where the grammar begins, the rest of each token must continue it.
 void answer_rule::add_mask(answer_lead::state at, matcher& begin) {
   auto& mask = masks_.emplace_back(index_->words());
-  const auto trie = index_->all();
-  std::array<answer_lead::state, 257> states;
-  states[0] = at;
-  std::size_t grammar_end = 0;     // nodes before this one are inside of the grammar
-  std::size_t grammar_offset = 0;  // bytes of their tokens that are not
-  for (std::size_t i = 0; i < trie.size(); ++i) {
-    const auto& node = trie[i];
-    if (i >= grammar_end) {
-      const auto next = lead_.step(states[node.depth], node.byte);
-      if (next == answer_lead::dead) {
-        i += node.below;
-        continue;
-      }
-      states[node.depth + 1u] = next;
-      if (next >= 0) {
-        if (node.token != no_token) allow_token(node.token, mask);
-        continue;
-      }
-      grammar_end = i + node.below + 1;
-      grammar_offset = node.depth + (next == answer_lead::begins ? 1u : 0u);
+  const auto& trie = index_->all();
+  struct level {
+    std::span<const token_trie::node> left;
+    answer_lead::state state;
+    std::size_t lead_bytes;  // of the tokens below, before the grammar begins
+    bool begun;
+  };
+  std::vector<level> open{{trie.children(trie.root()), at, 0, false}};
+  while (!open.empty()) {
+    auto& here = open.back();
+    if (here.left.empty()) {
+      open.pop_back();
+      continue;
     }
-    if (node.token == no_token) continue;
-    if (begin.would_accept(index_->vocabulary().text(node.token).substr(grammar_offset))) allow_token(node.token, mask);
+    const auto& node = here.left.front();
+    here.left = here.left.subspan(1);
+    level below{trie.children(node), here.state, here.lead_bytes, here.begun};
+    if (!below.begun) {
+      below.state = lead_.step(here.state, node.byte);
+      if (below.state == answer_lead::dead) continue;
+      below.begun = below.state < 0;
+      below.lead_bytes = below.state == answer_lead::begins ? open.size() : open.size() - 1;
+    }
+    const auto text = [&] { return index_->vocabulary().text(node.token).substr(below.lead_bytes); };
+    if (node.token != no_token && (!below.begun || begin.would_accept(text()))) allow_token(node.token, mask);
+    open.push_back(below);
   }
   const token_id end = index_->vocabulary().end();
   const auto ending = lead_.may_end(at);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/automaton_mask.hpp"
 #include "tests/grammar/accepts.hpp"
 #include "tests/grammar/small_index.hpp"
 #include "tests/support/oracle.hpp"
@@ -46,7 +47,43 @@ const row rows[] = {
     {R"({"anyOf":[{"type":"object","properties":{"name":{"const":"ab"}},"required":["name"]},{"type":"object","patternProperties":
         {"^a":{"type":"number","maximum":12}},"additionalProperties":false}]})",
      "{\"abc\": 0.5, \"age\": 12}"},
+    // Blanks before, between and after tokens of JSON; numbers that end.
+    {R"({"type":"array","items":{"type":["number","boolean","null"]},"maxItems":4})", " [ 12,\n\t0.5 ,true,  null ] "},
+    {R"({"type":"integer"})", " 12e1 "},
+    {R"({"type":"integer","minimum":-3,"maximum":123})", "123  "},
+    // Strings of any text between two lengths, and escape sequences in them.
+    {R"({"type":"string","minLength":2,"maxLength":5})", R"("a\u00e9\n\"b")"},
+    {R"({"type":"string","minLength":3})", R"("\ud83d\ude00abc12")"},
+    {R"({"type":"object","propertyNames":{"maxLength":6}})", R"({"abcabc": "", "a\u0062": {}})"},
+    // Patterns whose automata read whole groups of characters, end, or count.
+    {R"({"type":"string","pattern":"^\\S+$"})", R"("abc\u00e9age")"},
+    {R"({"type":"string","pattern":"^[a-z][a-z0-9]*$"})", R"("age12abc")"},
+    {R"({"type":"string","pattern":"^[a-z0-9-]+$","minLength":2,"maxLength":63})", R"("age-12")"},
+    {R"({"type":"string","pattern":"^([a-z]{2})+$","minLength":3,"maxLength":9})", R"("agered")"},
+    {R"({"type":"string","pattern":"^(r|abc[a-z]*)$","minLength":2,"maxLength":80})", R"("abcagered")"},
+    {R"({"type":"string","pattern":"^[^r]{1,4}$"})", R"("ag\u00e9e")"},
+    {R"({"type":"string","pattern":"red"})", R"("agreeredab")"},
+    {R"({"type":"object","patternProperties":{"^[a-z]{1,8}$":{"type":"integer"}},"additionalProperties":false})",
+     R"({"agered":12,"\u0061b":1})"},
+    {R"({"type":"object","propertyNames":{"pattern":"^[a-z]{0,3}$"},"additionalProperties":{"type":"null"}})",
+     R"({"abc":null,"":null,"ab":null})"},
+    // Names that are listed, with others beside them.
+    {R"({"type":"object","properties":{"name":{"const":"red"},"agered":true},"patternProperties":{"^[ax]|^nax":{"type":"integer"}},
+        "additionalProperties":false})",
+     R"({"name":"red","agea":12,"agered":12,"nax":1})"},
+    {R"({"type":"object","properties":{"name":{"const":"red"},"age":{"type":"integer"}},"additionalProperties":{"type":"array"}})",
+     R"({"name":"red","agea":[],"\u0061ge":12})"},
+    {R"({"enum":["red","green","r\u00e9","a\"b",12,"ab\\c"]})", R"("r\u00e9")"},
+    // Items that must differ.
+    {R"({"type":"array","uniqueItems":true,"items":{"type":"string","maxLength":4}})", R"(["ab","a","abc"])"},
+    {R"({"type":"array","uniqueItems":true,"items":{"enum":["ab","red",1,12,123]}})", R"(["ab",12,1])"},
 };
+
+std::shared_ptr<const vocabulary_index> world_index() {
+  static const auto made =
+      vocabulary_index::build(tokenizer::vocabulary::load(test::oracle() / "rwkv_vocab_v20230424.txt").value());
+  return made;
+}
 
 }  // namespace
 
@@ -57,23 +94,59 @@ BOOST_AUTO_TEST_CASE(masks_of_schemas_equal_single_steps) {
   for (const auto& [schema, text] : rows) compare_masks(test::schema(schema), index, text);
 }
 
+BOOST_AUTO_TEST_CASE(masks_with_limits_equal_single_steps) {
+  options how;
+  how.bounds.whitespace_max = 3;
+  how.bounds.number_bytes_max = 2;
+  how.bounds.depth_max = 2;
+  const auto of = grammar::from_json_schema(R"({"type":["array","number"]})", how).value();
+  compare_masks(of, test::small_index(), "  [ 12,\n  [0.5 ] ,  \"a\"  ] ");
+}
+
 BOOST_AUTO_TEST_CASE(masks_of_other_grammars_equal_single_steps) {
   const auto index = test::small_index();
   compare_masks(grammar::from_regex("(name|age): [0-9]+").value(), index, "name: 123");
   compare_masks(grammar::from_gbnf("root ::= \"{\" (\"ab\" | root)* \"}\"").value(), index, "{ab{}ab}");
 }
 
+/// Positions between tokens, in names, strings, patterns, escape sequences and numbers.
 BOOST_AUTO_TEST_CASE(masks_of_the_world_vocabulary, *boost::unit_test::precondition(skein::test::have_oracle)) {
-  const auto index =
-      vocabulary_index::build(tokenizer::vocabulary::load(test::oracle() / "rwkv_vocab_v20230424.txt").value());
-  matcher m(test::schema(rows[1].schema), index);
-  BOOST_TEST_REQUIRE(m.accept("{\"name\": \"ab"));
+  const auto index = world_index();
   std::vector<std::uint32_t> allowed(index->words());
-  m.fill_mask(allowed);
-  for (std::uint32_t id = 1; id < index->vocabulary().size(); id += 7) {
-    matcher copy(m);
-    const bool bit = (allowed[id / 32] >> (id % 32) & 1) != 0;
-    BOOST_TEST(bit == copy.accept(index->vocabulary().text(static_cast<token_id>(id))), id);
+  constexpr std::uint32_t stride = 17;
+  std::uint32_t offset = 0;
+  for (const auto& [schema, text] : rows) {
+    matcher m(test::schema(schema), index);
+    for (const char* next = text; *next != 0; ++next) {
+      m.fill_mask(allowed);
+      // Others of the tokens at each position.
+      std::vector<std::uint32_t> wrong;
+      for (std::uint32_t id = 1 + offset++ % stride; id < index->vocabulary().size(); id += stride) {
+        const auto token = index->vocabulary().text(static_cast<token_id>(id));
+        const bool bit = (allowed[id / 32] >> (id % 32) & 1) != 0;
+        if (bit != (!token.empty() && m.would_accept(token))) wrong.push_back(id);
+      }
+      BOOST_TEST_REQUIRE(wrong.empty(), "token " << (wrong.empty() ? 0 : wrong.front()) << " in " << text);
+      BOOST_TEST_REQUIRE(m.accept(std::string_view(next, 1)));
+    }
+  }
+}
+
+/// Blocks of tokens that an automaton is sure to read are those that it reads one by one.
+BOOST_AUTO_TEST_CASE(blocks_of_tokens, *boost::unit_test::precondition(skein::test::have_oracle)) {
+  const auto index = world_index();
+  for (const char* const pattern :
+       {"^\\\\S+$", "^[A-Za-z_][A-Za-z0-9_]*$", "^\\\\s*\\\\S.*$", "^[a-z]{1,9}-[0-9]{3}$", "^[^<>&]*$",
+        "^(\\u00e9|[a-y])*$", "^.{2,40}x$", "^[\\u4e00-\\u9fff]+$", "^(ab|c{3}){1,20}$"}) {
+    const auto of = test::schema(R"({"type":"string","pattern":")" + std::string(pattern) + "\"}");
+    const auto& automaton = *of->compiled().strings.front().automaton;
+    safe_texts safe(automaton);
+    for (std::uint32_t state = 1; state < automaton.states(); ++state) {
+      std::vector<std::uint32_t> blocks(index->words()), single(index->words());
+      add_raw_tokens_of(safe, state, *index, blocks);
+      add_tokens_of(automaton, state, index->raw(), single);
+      BOOST_TEST((blocks == single), pattern << " in state " << state);
+    }
   }
 }
 

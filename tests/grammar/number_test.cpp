@@ -90,6 +90,23 @@ BOOST_AUTO_TEST_CASE(exponents_are_judged_exactly_or_refused) {
     }
 }
 
+/// An exponent makes a number with a fraction whole if it is large enough, for fractions of up to 17 digits.
+BOOST_AUTO_TEST_CASE(whole_numbers_with_exponents) {
+  number_rules rules;
+  rules.integer = true;
+  budget work{limits{}};
+  const auto made = number_automaton(rules, work).value();
+  for (std::size_t digits = 1; digits <= 17; ++digits)
+    for (int exponent = 0; exponent <= 30; ++exponent)
+      for (const char* const form : {"e", "E+", "e0", "e00"}) {
+        const auto text = "-3." + std::string(digits, '7') + form + std::to_string(exponent);
+        BOOST_TEST((made.match(text) != 0) == rules.accepts(number(text)), text);
+      }
+  for (const char* const text : {"0.0e-7", "0e9", "5.00e-0", "-0.000", "1e999"})
+    BOOST_TEST(made.match(text) != 0u, text);
+  for (const char* const text : {"0.5", "12.5e-0", "1.5e", "1.55e1"}) BOOST_TEST(made.match(text) == 0u, text);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace skein::grammar

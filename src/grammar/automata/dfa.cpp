@@ -55,26 +55,31 @@ class subset_construction {
   }
 
   result<dfa> run(std::uint32_t start) {
-    const auto first = first_bytes(made_);
     made_.accepting.push_back(0);
     made_.next.resize(made_.classes, dfa::dead);
     sets_.push_back(nullptr);
     begin_closure();
     close(start, true, false);
     made_.start = intern(true);
+    targets_.resize(made_.classes);
     for (std::uint32_t state = 1; state < sets_.size(); ++state) {
       const auto& set = *sets_[state];
       if (!work_.spend(set.size() * made_.classes + made_.classes)) return too_much_work(work_);
       if (sets_.size() > work_.of().dfa_states_max)
         return too_much("states of an automaton", work_.of().dfa_states_max);
+      for (auto& targets : targets_) targets.clear();
+      kept_.clear();
+      for (const auto at : set) {
+        const auto& i = code_[at];
+        if (i.what == nfa::op::match_any) kept_.push_back(at);
+        if (i.what != nfa::op::byte) continue;
+        // A class is an interval of bytes, and so is what an instruction reads, in whole classes.
+        for (unsigned c = made_.class_of[i.low]; c <= made_.class_of[i.high]; ++c) targets_[c].push_back(i.out);
+      }
       for (std::uint32_t c = 0; c < made_.classes; ++c) {
-        begin_closure();
-        for (const auto at : set) {
-          const auto& i = code_[at];
-          if (i.what == nfa::op::match_any) keep(at);
-          if (i.what == nfa::op::byte && i.low <= first[c] && first[c] <= i.high) close(i.out, false, false);
-        }
-        made_.next[std::size_t{state} * made_.classes + c] = intern(false);
+        const bool as_before = c > 0 && targets_[c] == targets_[c - 1];
+        const auto to = as_before ? made_.next[std::size_t{state} * made_.classes + c - 1] : state_of(targets_[c]);
+        made_.next[std::size_t{state} * made_.classes + c] = to;
       }
     }
     made_.finish();
@@ -91,6 +96,20 @@ class subset_construction {
     seen_[at] = round_;
     current_.push_back(at);
   }
+  /// The state after a byte that leads to these instructions.
+  std::uint32_t state_of(const std::vector<std::uint32_t>& targets) {
+    const bool one = targets.size() == 1 && kept_.empty();
+    if (one)
+      if (const auto known = state_of_target_.find(targets.front()); known != state_of_target_.end())
+        return known->second;
+    begin_closure();
+    for (const auto at : kept_) keep(at);
+    for (const auto target : targets) close(target, false, false);
+    const auto state = intern(false);
+    if (one) state_of_target_.emplace(targets.front(), state);
+    return state;
+  }
+
   /// Adds what can be reached from `at` without a byte. `at_end` also passes text_end.
   void close(std::uint32_t at, bool at_begin, bool at_end) {
     pending_.push_back(at);
@@ -164,6 +183,10 @@ class subset_construction {
   std::vector<std::uint32_t> seen_;
   std::vector<std::uint32_t> current_, pending_;
   std::uint32_t round_ = 0;
+  // Of the current state: where each class of bytes leads, and what stays in the set.
+  std::vector<std::vector<std::uint32_t>> targets_;
+  std::vector<std::uint32_t> kept_;
+  std::unordered_map<std::uint32_t, std::uint32_t> state_of_target_;
 };
 
 }  // namespace
@@ -264,8 +287,12 @@ result<dfa> combine(const dfa& a, const dfa& b, combination how, budget& work, s
     if (!work.spend(made.classes * 2)) return too_much_work(work);
     if (states.size() > work.of().dfa_states_max) return too_much("states of an automaton", work.of().dfa_states_max);
     const auto x = static_cast<std::uint32_t>(states[state] >> 32), y = static_cast<std::uint32_t>(states[state]);
+    std::uint32_t x_before = dfa::dead, y_before = dfa::dead, to = dfa::dead;
     for (std::uint32_t c = 0; c < made.classes; ++c) {
-      const auto to = intern(a.step(x, first[c]), b.step(y, first[c]));
+      const auto x_next = a.step(x, first[c]), y_next = b.step(y, first[c]);
+      if (x_next != x_before || y_next != y_before) to = intern(x_next, y_next);
+      x_before = x_next;
+      y_before = y_next;
       made.next[std::size_t{state} * made.classes + c] = to;
     }
   }

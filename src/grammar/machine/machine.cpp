@@ -1,14 +1,11 @@
 #include "grammar/machine/machine.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace skein::grammar {
 namespace {
 
 using at = thread::at;
-constexpr std::array<std::string_view, 3> words{"null", "true", "false"};
 constexpr std::size_t linear_merge_max = 16;
 
 std::size_t seen_words(const program& of, const frame& f) {
@@ -39,9 +36,10 @@ bool machine::step(const std::vector<thread>& from, std::size_t first, std::size
   return out.size() - begin <= program_.bounds.stacks_max;
 }
 
-void machine::merge(std::vector<thread>& out, std::size_t from) const {
+void machine::merge(std::vector<thread>& out, std::size_t from) {
   std::size_t kept = from;
-  std::vector<std::uint64_t> hashes;
+  auto& hashes = hashes_;
+  hashes.clear();
   for (std::size_t i = from; i < out.size(); ++i) {
     const auto h = out[i].hash(frames_);
     if (out.size() - from <= linear_merge_max) {
@@ -73,6 +71,11 @@ void machine::end_value(std::uint32_t top, std::uint64_t value, std::vector<thre
     out.push_back({.where = at::end});
   else
     out.push_back({.where = frames_[top].what == frame::kind::object ? at::after_member : at::after_item, .top = top});
+}
+
+void machine::end_number(const thread& t, std::vector<thread>& out) {
+  if (program_.nodes[t.spec].number->accepting[t.a] != 0)
+    end_value(t.top, t.value == 0 ? 0 : digest::of_number(t), out);
 }
 
 void machine::end_container(const frame& of, std::vector<thread>& out) {
@@ -123,9 +126,9 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
         if (t.b < bytes_max && bytes_max != ~0u) ++t.b;
         if (t.value != 0) digest::add_number_byte(t, byte);
         if (t.value == 0 || unique_.has_number(t)) out.push_back(t);
-      } else if (number.accepting[t.a] != 0) {
+      } else {
         ended_.clear();
-        end_value(t.top, t.value == 0 ? 0 : digest::of_number(t), ended_);
+        end_number(t, ended_);
         if (ended_.empty()) return;
         const thread after = ended_.front();
         if (blank(after, byte, out)) return;
@@ -135,8 +138,8 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
       return;
     }
     case at::word:
-      if (static_cast<unsigned char>(words[t.spec][t.a]) != byte) return;
-      if (++t.a == words[t.spec].size()) return end_value(t.top, digest::of_word(t.spec), out);
+      if (static_cast<unsigned char>(json_words[t.spec][t.a]) != byte) return;
+      if (++t.a == json_words[t.spec].size()) return end_value(t.top, digest::of_word(t.spec), out);
       out.push_back(t);
       return;
     case at::object_open:

@@ -18,6 +18,8 @@ class machine {
   /// False if there are too many of them.
   [[nodiscard]] bool step(const std::vector<thread>& from, std::size_t first, std::size_t count, unsigned char byte,
                           std::vector<thread>& out);
+  /// Appends what a thread in a number becomes if the number ends where it is. This may add a frame.
+  void end_number(const thread& t, std::vector<thread>& out);
   /// True if the text may end.
   [[nodiscard]] bool may_end(const thread& t) const;
 
@@ -43,13 +45,14 @@ class machine {
   [[nodiscard]] bool may_close_object(const frame& object) const;
   [[nodiscard]] std::uint32_t push(frame::kind what, std::uint32_t spec, std::uint32_t parent);
   void close_rules(std::uint32_t at, std::uint32_t top, std::vector<thread>& out);
-  void merge(std::vector<thread>& out, std::size_t from) const;
+  void merge(std::vector<thread>& out, std::size_t from);
 
   const program& program_;
   frame_store frames_;
   string_machine strings_;
   unique_items unique_;
   std::vector<thread> items_, ended_;
+  std::vector<std::uint64_t> hashes_;  // of merge
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_, visited_;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "grammar/machine/program.hpp"
@@ -69,6 +71,9 @@ class frame_store {
   h = (h ^ x) * 0x9fb21c651e98df25u;
   return h ^ (h >> 29);
 }
+
+/// The words of JSON, by thread::spec.
+inline constexpr std::array<std::string_view, 3> json_words{"null", "true", "false"};
 
 /// What one of the parallel stacks does next: where it is in a JSON value, a text or a rule, and its top frame.
 struct thread {

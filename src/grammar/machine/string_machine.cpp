@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 namespace skein::grammar {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 enum mode : std::uint32_t { plain, escaped, digits, low_backslash, low_letter, low_digits, bytes };
 
 constexpr std::uint32_t item_characters = 16;
+constexpr std::uint32_t longest_token = 256;
+constexpr std::uint32_t listed_max = 512;  // literals that are looked at one by one
 
 std::uint32_t digits_state(mode m, std::uint32_t count, std::uint32_t value, std::uint32_t high) {
   return m | count << 3 | value << 5 | high << 17;
@@ -29,6 +32,17 @@ void narrow(const std::vector<std::string>& texts, std::uint32_t& first, std::ui
       low, begin + last, [&](const std::string& text) { return static_cast<unsigned char>(text[depth]) <= byte; });
   first = static_cast<std::uint32_t>(low - begin);
   last = static_cast<std::uint32_t>(high - begin);
+}
+
+/// The character of a text of whole characters that begins at this byte.
+char32_t code_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned lead = byte(at);
+  if (lead < 0x80) return lead;
+  const std::size_t more = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+  char32_t code = lead & (0x3fu >> more);
+  for (std::size_t i = 1; i <= more; ++i) code = code << 6 | (byte(at + i) & 0x3f);
+  return code;
 }
 
 std::size_t words_of(const program::object_spec& spec) { return spec.required.size(); }
@@ -150,10 +164,60 @@ bool string_machine::feed_code(thread& t, char32_t code) const {
   return ended_character(t);
 }
 
+void string_machine::add_bytes(const thread& t, byte_set& to) const {
+  const auto add = [&](std::string_view some) {
+    for (const char byte : some) to.add(static_cast<unsigned char>(byte));
+  };
+  switch (t.escape & 7) {
+    case plain: break;
+    case escaped: return add("\"\\/bfnrtu");
+    case bytes: return to.add(t.escape >> 5 & 0xff, t.escape >> 13 & 0xff);
+    case low_backslash: return add("\\");
+    case low_letter: return add("u");
+    default: return add("0123456789abcdefABCDEF");
+  }
+  add("\"\\");
+  const bool is_name = t.where == thread::at::name;
+  if (is_name ? t.d != 0 : !program_.strings[t.spec].literal) return to.add(0x20, 0xff);
+  const auto& texts = is_name ? program_.objects[t.spec].names : program_.strings[t.spec].literals;
+  for (auto first = t.a; first < t.b;) {
+    if (texts[first].size() <= t.c) {
+      ++first;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(texts[first][t.c]);
+    to.add(byte);
+    auto last = t.b;
+    narrow(texts, first, last, t.c, byte);
+    first = last;
+  }
+}
+
+/// Only literals or listed names continue the thread.
+bool string_machine::is_listed(const thread& t) const {
+  return t.where == thread::at::name ? t.d == 0 : program_.strings[t.spec].literal;
+}
+
+bool string_machine::any_listed(const thread& t, char32_t first, char32_t last) const {
+  const bool is_name = t.where == thread::at::name;
+  const auto& texts = is_name ? program_.objects[t.spec].names : program_.strings[t.spec].literals;
+  for (auto i = t.a; i < t.b; ++i) {
+    if (texts[i].size() <= t.c) continue;
+    const auto code = code_at(texts[i], t.c);
+    if (code < first || code > last) continue;
+    thread one = t;
+    one.a = i;
+    one.b = i + 1;
+    if (is_name ? has_name(frames_[t.top], i, i + 1) : t.value == 0 || unique_.has_literal(one)) return true;
+  }
+  return false;
+}
+
 /// True if one of these code points may come next. Skips all that share a beginning that is not possible.
 bool string_machine::any_code(const thread& t, char32_t first, char32_t last) const {
   std::uint64_t characters = 0;
   if (freedom_of(t, characters) == freedom::any) return true;
+  if (t.b - t.a <= listed_max && is_listed(t)) return any_listed(t, first, last);
   for (char32_t code = first; code <= last;) {
     if (code >= 0xd800 && code <= 0xdfff) {
       code = 0xe000;
@@ -291,14 +355,18 @@ string_machine::freedom string_machine::freedom_of(const thread& t, std::uint64_
     if (t.d == 0) return freedom::listed;
     if (!spec.other_names) return freedom::any;
     if (spec.other_names->open[t.d]) return freedom::any;
-    return t.a == t.b ? freedom::automaton : freedom::listed;
+    return freedom::automaton;  // or by the listed names
   }
   const auto& spec = program_.strings[t.spec];
   if (spec.literal) return freedom::listed;
-  if (spec.lengths) return freedom::listed;
   // The last characters depend on the other items. Longer tokens are not expected to end as one of them.
   if (spec.most != program::none && spec.most - t.c <= item_characters && is_item(t)) return freedom::listed;
   if (spec.most != program::none) characters = spec.most - t.c;
+  if (spec.lengths) {
+    // Far from both limits the table changes nothing, because every state can still accept.
+    const bool roomy = t.c >= spec.least && characters >= spec.lengths->last + std::uint64_t{longest_token};
+    if (!roomy) return is_item(t) ? freedom::listed : freedom::counted;
+  }
   if (spec.automaton && !spec.automaton->open[t.a]) return freedom::automaton;
   return spec.most == program::none ? freedom::any : freedom::limited;
 }

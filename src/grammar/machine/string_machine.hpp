@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "grammar/automata/byte_set.hpp"
 #include "grammar/machine/program.hpp"
 #include "grammar/machine/stacks.hpp"
 #include "grammar/machine/unique_items.hpp"
@@ -18,6 +19,8 @@ class string_machine {
   [[nodiscard]] bool begin_name(thread& t) const;
   /// Reads a byte other than the closing quotation mark.
   [[nodiscard]] bool read(thread& t, unsigned char byte) const;
+  /// Adds the bytes that `read` may accept, the closing quotation mark, and perhaps some more.
+  void add_bytes(const thread& t, byte_set& to) const;
   /// True if the string may end here.
   [[nodiscard]] bool may_end(const thread& t) const;
   /// The bit (none for a name that is not listed) and what follows a name that ends here; false if it may not.
@@ -31,9 +34,13 @@ class string_machine {
   [[nodiscard]] bool has_name(const frame& object, std::uint32_t first, std::uint32_t last) const;
   [[nodiscard]] bool has_other_name(const frame& object) const;
 
-  /// How far any plain text may continue a thread that is between characters. `plain_bytes` < 0: only as its automaton,
-  /// in `state`, allows; see mask_builder.
-  enum class freedom : std::uint8_t { any, limited, automaton, listed };
+  /// How far any plain text may continue a thread that is between characters; see mask_builder.
+  ///   any        by any text
+  ///   limited    by any text of at most `characters` characters
+  ///   automaton  by those of at most `characters` characters that its automaton allows
+  ///   counted    by those that its automaton and its table of lengths allow
+  ///   listed     by a few texts
+  enum class freedom : std::uint8_t { any, limited, automaton, counted, listed };
   [[nodiscard]] freedom freedom_of(const thread& t, std::uint64_t& characters) const;
 
  private:
@@ -42,6 +49,8 @@ class string_machine {
   [[nodiscard]] bool feed(thread& t, unsigned char byte) const;
   [[nodiscard]] bool ended_character(const thread& t) const;
   [[nodiscard]] bool feed_code(thread& t, char32_t code) const;
+  [[nodiscard]] bool is_listed(const thread& t) const;
+  [[nodiscard]] bool any_listed(const thread& t, char32_t first, char32_t last) const;
   [[nodiscard]] bool any_code(const thread& t, char32_t first, char32_t last) const;
 
   [[nodiscard]] bool is_item(const thread& t) const;

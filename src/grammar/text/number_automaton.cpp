@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <unordered_map>
 
 namespace skein::grammar {
@@ -143,10 +144,15 @@ struct number_state {
   std::vector<comparison::state> compared;
   std::vector<division::state> divided;
 
+  /// Of all but `compared` and `divided`.
+  std::uint64_t small_key() const {
+    const std::uint64_t flags = at | negative << 8u | nonzero << 9u | fraction_nonzero << 10u |
+                                exponent_negative << 11u | static_cast<std::uint32_t>(whole_count) << 12u;
+    return flags << 32 | static_cast<std::uint64_t>(moved) << 16 | value;
+  }
   std::vector<std::uint32_t> key() const {
-    std::vector<std::uint32_t> k{at | negative << 8u | nonzero << 9u | fraction_nonzero << 10u |
-                                     exponent_negative << 11u | static_cast<std::uint32_t>(whole_count) << 12u,
-                                 static_cast<std::uint32_t>(moved) << 16 | value};
+    const auto small = small_key();
+    std::vector<std::uint32_t> k{static_cast<std::uint32_t>(small >> 32), static_cast<std::uint32_t>(small)};
     for (const auto& c : compared)
       k.insert(k.end(), {static_cast<std::uint32_t>(c.place) << 16 | c.digit,
                          static_cast<std::uint32_t>(c.result) << 16 | c.digits_result});
@@ -184,11 +190,19 @@ class number_builder {
       if (!work_.spend(made_.classes * 8)) return too_much_work(work_);
       if (states_.size() > work_.of().dfa_states_max)
         return too_much("states of an automaton", work_.of().dfa_states_max);
+      // Where values of digits do not matter, 2 to 9 lead to the same state as 1.
+      const bool digits_alike =
+          comparisons_.empty() && divisions_.empty() && (states_[i].at < exponent || !rules_.integer);
       for (std::size_t k = 0; k + 1 < symbols.size(); ++k) {
+        const std::size_t row = std::size_t{i} * made_.classes;
+        if (digits_alike && symbols[k] >= '2' && symbols[k] <= '9') {
+          made_.next[row + k + 1] = made_.next[row + k];
+          continue;
+        }
         auto to = stepped(states_[i], symbols[k]);
         if (to.at == bad) continue;
         const auto target = intern(std::move(to));
-        made_.next[std::size_t{i} * made_.classes + k + 1] = target;
+        made_.next[row + k + 1] = target;
       }
     }
     made_.finish();
@@ -260,19 +274,56 @@ class number_builder {
     for (std::size_t i = 0; i < comparisons_.size(); ++i)
       comparisons_[i].step(to.compared[i], static_cast<phase>(to.at), c);
     for (std::size_t i = 0; i < divisions_.size(); ++i) divisions_[i].step(to.divided[i], static_cast<phase>(to.at), c);
+    reduce(to);
     return to;
+  }
+
+  /// Forgets what makes no difference any more, so that more states are equal: the automaton of whole numbers has a
+  /// tenth of the states.
+  void reduce(number_state& s) const {
+    if (!rules_.least && !rules_.most && rules_.excluded.empty()) s.negative = false;
+    if (comparisons_.empty()) s.whole_count = 0;
+    const bool never_whole = s.fraction_nonzero && (!exponents_ || s.moved > moved_max);
+    if (rules_.integer && never_whole) s.at = bad;
+    // On the wrong side of 0.
+    const auto ends_at_zero = [](const std::optional<number_bound>& bound) { return bound && bound->value.is_zero(); };
+    if (s.nonzero && ends_at_zero(s.negative ? rules_.least : rules_.most)) s.at = bad;
+    if (s.at < exponent || s.at == bad) return;
+    if (!s.nonzero || (comparisons_.empty() && !rules_.integer)) {
+      s.moved = s.value = 0;
+      s.fraction_nonzero = s.exponent_negative = false;
+      return;
+    }
+    if (!comparisons_.empty() || !rules_.integer) return;
+    if (s.exponent_negative) {
+      if (s.fraction_nonzero || s.value > 0) s.at = bad;
+      return;
+    }
+    if (s.at != exponent_digits) return;
+    s.fraction_nonzero = false;
+    if (s.moved <= s.value) s.moved = s.value = 0;
+    // Any digit after these makes the exponent large enough.
+    constexpr std::uint16_t large_soon = moved_max / 10 + 1;
+    s.value = std::min(s.value, large_soon);
   }
   std::uint16_t exponent_cap() const { return std::max<std::uint16_t>(exponent_cap_, 1); }
 
   std::uint32_t intern(number_state state) {
-    auto key = state.key();
-    const auto [place, is_new] = index_.try_emplace(std::move(key), static_cast<std::uint32_t>(states_.size()));
+    const auto next = static_cast<std::uint32_t>(states_.size());
+    const bool is_small = comparisons_.empty() && divisions_.empty();
+    const auto [place, is_new] =
+        is_small ? added(small_index_, state.small_key(), next) : added(index_, state.key(), next);
     if (is_new) {
       made_.next.resize(made_.next.size() + made_.classes, dfa::dead);
       made_.accepting.push_back(accepts(state) ? 1 : 0);
       states_.push_back(std::move(state));
     }
-    return place->second;
+    return place;
+  }
+  template <typename Map, typename Key>
+  static std::pair<std::uint32_t, bool> added(Map& to, Key key, std::uint32_t value) {
+    const auto [place, is_new] = to.try_emplace(std::move(key), value);
+    return {place->second, is_new};
   }
 
   /// How the number compares with a bound.
@@ -329,6 +380,7 @@ class number_builder {
   bool exponents_ = true;
   std::uint16_t exponent_cap_ = 0;
   std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, key_hash> index_;
+  std::unordered_map<std::uint64_t, std::uint32_t> small_index_;  // without comparisons and divisions
   std::vector<number_state> states_;
 };
 
