@@ -57,9 +57,8 @@ class stage_requests {
                  std::size_t{work.first} * work.gemm->block_bytes),
         block_bytes_(work.gemm->block_bytes),
         first_(work.first),
-        count_(work.count) {
-    if (lane() == 0) bring_map(map_);
-  }
+        count_(work.count) {}
+  __device__ void bring() const { bring_map(map_); }
   __device__ void weights(std::uint32_t which, unsigned stage) const {
     const unsigned blocks = min(t::blocks, count_ - which * t::blocks), bytes = blocks * block_bytes_;
     phase_barrier& full = memory_.full[stage];
@@ -84,18 +83,21 @@ class stage_requests {
   std::uint32_t block_bytes_, first_, count_;
 };
 
+/// Makes the barriers and requests the first weights, before the other warps wait for anything.
 template <typename t>
-__device__ void produce(const ringed_gemms& all, const work_item& work, const ring_memory<t>& memory) {
-  const stage_requests<t> request(all, work, memory);
-  const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
+__device__ void begin_stages(const stage_requests<t>& request, const ring_memory<t>& memory, std::uint32_t count) {
   if (threadIdx.x % 32 == 0) {
+    request.bring();
     for (int i = 0; i < t::stages; ++i) memory.full[i].init(2), memory.empty[i].init(t::consumers / 32);
     publish_barriers();
   }
   warp_barrier();
   for (unsigned i = 0; i < t::stages; ++i)
     if (i < count) request.weights(i, i);
-  __syncthreads();
+}
+template <typename t>
+__device__ void request_stages(const ringed_gemms& all, const stage_requests<t>& request, const ring_memory<t>& memory,
+                               std::uint32_t count) {
   if (all.pdl_early_launch) pdl_launch_dependents();
   pdl_wait();
   pdl_launch_dependents();
@@ -192,8 +194,12 @@ __device__ void consume(const work_item& work, const ring_memory<t>& memory, til
 template <typename Element, typename t>
 __device__ void run_ringed(const ringed_gemms& all, const work_item& work) {
   const ring_memory<t> memory;
-  if (threadIdx.x >= t::consumers) return produce<t>(all, work, memory);
+  const stage_requests<t> request(all, work, memory);
+  const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
+  const bool requests = threadIdx.x >= t::consumers;
+  if (requests) begin_stages(request, memory, count);
   __syncthreads();
+  if (requests) return request_stages(all, request, memory, count);
   const place<t> at;
   tile_sums<t> sums = {};
   consume<Element, t>(work, memory, sums);

@@ -212,9 +212,15 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
 
 // If all of these threads wait at the same place, they continue.
 bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
+  const thread* first = nullptr;  // threads that have ended do not count
+  for (std::size_t i = begin; i < end; ++i) {
+    if (threads_[i].at == state::done) continue;
+    if (first == nullptr) first = &threads_[i];
+    if (threads_[i].at != at || threads_[i].where.line() != first->where.line()) return false;
+  }
+  if (first == nullptr) return false;
   for (std::size_t i = begin; i < end; ++i)
-    if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
-  for (std::size_t i = begin; i < end; ++i) threads_[i].at = state::ready;
+    if (threads_[i].at == at) threads_[i].at = state::ready;
   return true;
 }
 
