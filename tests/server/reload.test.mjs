@@ -14,6 +14,7 @@ test('a server that is told to reload its settings', async (t) => {
   const bearer = (secret) => ({ authorization: `Bearer ${secret}` });
   const settings = (more = '', server = '') =>
     writeFileSync(file, `[server]\nkeys_file = "${keys}"\n${server}[engine]\ndevice = "fake"\nfake_tick_us = 1000\n${more}`);
+  const ends = ['reloaded', 'the configuration has faults; the old one stays'];
   settings();
   writeFileSync(keys, line('alice', 'one'));
   const server = await serve('--config', file, '--set', 'drain.grace_ms=0');
@@ -21,18 +22,20 @@ test('a server that is told to reload its settings', async (t) => {
     await server.stop();
     rmSync(folder, { recursive: true });
   });
-  /** Sends the signal and waits for the line that says what came of it. */
+  /** Sends the signal, waits for the last line of the reload, so that the next one finds its own, and returns a line. */
   const reload = async (msg) => {
     const seen = server.lines.length;
     server.process.kill('SIGHUP');
     const told = async () => {
       for (;;) {
-        const found = server.lines.slice(seen).find((l) => l.includes(`"msg":"${msg}"`));
-        if (found) return JSON.parse(found);
+        const lines = server.lines.slice(seen).filter((l) => l.startsWith('{')).map((l) => JSON.parse(l));
+        if (lines.some((l) => ends.includes(l.msg))) return lines.find((l) => l.msg === msg);
         await new Promise((r) => setTimeout(r, 5));
       }
     };
-    return await within(told(), msg);
+    const line = await within(told(), msg);
+    assert(line, `a reload without "${msg}"`);
+    return line;
   };
   /** Io threads hear of it a moment after the line. */
   const until = (good, what) => within((async () => {

@@ -4,6 +4,7 @@
 #include <boost/context/preallocated.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -210,13 +211,16 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
   } while (meet(begin, end, state::at_exchange));
 }
 
-// If all of these threads wait at the same place, they continue.
+// If all of these threads wait at the same place, they continue. Warps that have ended as a whole do not count.
 bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
-  const thread* first = nullptr;  // threads that have ended do not count
-  for (std::size_t i = begin; i < end; ++i) {
-    if (threads_[i].at == state::done) continue;
-    if (first == nullptr) first = &threads_[i];
-    if (threads_[i].at != at || threads_[i].where.line() != first->where.line()) return false;
+  const thread* first = nullptr;
+  for (std::size_t warp = begin; warp < end; warp += warp_width) {
+    const std::ranges::subrange lanes(threads_.begin() + static_cast<std::ptrdiff_t>(warp),
+                                      threads_.begin() + static_cast<std::ptrdiff_t>(std::min(warp + warp_width, end)));
+    if (std::ranges::all_of(lanes, [](const thread& t) { return t.at == state::done; })) continue;
+    if (first == nullptr) first = &lanes.front();
+    for (const thread& t : lanes)
+      if (t.at != at || t.where.line() != first->where.line()) return false;
   }
   if (first == nullptr) return false;
   for (std::size_t i = begin; i < end; ++i)
