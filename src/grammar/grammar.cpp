@@ -1,5 +1,6 @@
 #include "grammar/grammar.hpp"
 
+#include "grammar/machine/machine.hpp"
 #include "grammar/schema/node_builder.hpp"
 #include "grammar/text/gbnf.hpp"
 #include "grammar/text/kbnf.hpp"
@@ -17,6 +18,14 @@ result<std::shared_ptr<const grammar>> text_grammar(result<dfa> made, const opti
   compiled.bounds = how.bounds;
   compiled.text = std::make_shared<const dfa>(std::move(*made));
   return std::make_shared<const grammar>(std::move(compiled));
+}
+
+result<std::shared_ptr<const grammar>> rule_grammar(result<program> compiled, const options& how) {
+  if (!compiled) return compiled.error();
+  auto made = std::make_shared<const grammar>(std::move(*compiled));
+  if (!machine(made->compiled()).can_begin())
+    return too_much("alternatives at the beginning of the grammar", how.bounds.visits_max);
+  return made;
 }
 
 }  // namespace
@@ -53,16 +62,12 @@ result<std::shared_ptr<const grammar>> grammar::from_choices(std::span<const std
 
 result<std::shared_ptr<const grammar>> grammar::from_gbnf(std::string_view rules, const options& how) {
   budget work(how.bounds);
-  auto compiled = compile_gbnf(rules, work);
-  if (!compiled) return compiled.error();
-  return std::make_shared<const grammar>(std::move(*compiled));
+  return rule_grammar(compile_gbnf(rules, work), how);
 }
 
 result<std::shared_ptr<const grammar>> grammar::from_kbnf(std::string_view rules, const options& how) {
   budget work(how.bounds);
-  auto compiled = compile_kbnf(rules, work);
-  if (!compiled) return compiled.error();
-  return std::make_shared<const grammar>(std::move(*compiled));
+  return rule_grammar(compile_kbnf(rules, work), how);
 }
 
 grammar::mask grammar::cached(std::uint64_t key) const {

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_without_the_first_byte_is_refused) {
   const auto refused = answer_rule::make(grammar::from_regex("x+").value(), few, {});
   BOOST_REQUIRE(!refused);
   BOOST_TEST((refused.error().kind == error_kind::invalid_argument));
-  BOOST_TEST(refused.error().message == "no token of the model's vocabulary begins a text of the grammar");
+  BOOST_TEST(refused.error().message == "no token in the model's vocabulary can start a text that the grammar accepts");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -63,6 +63,22 @@ BOOST_AUTO_TEST_CASE(ambiguous_rules_are_followed_in_parallel) {
   BOOST_TEST(accepts(made, "aaac"));
 }
 
+BOOST_AUTO_TEST_CASE(too_many_alternatives_are_an_error) {
+  const auto choice_of = [](std::string head, std::string_view end, int count) {
+    for (int i = 1; i < count; ++i) head += "\"a\" | ";
+    return head + "\"a\"" + std::string(end);
+  };
+  for (const auto& made :
+       {grammar::from_gbnf(choice_of("root ::= ", "", 9'000)), grammar::from_kbnf(choice_of("start::=", ";", 9'000))}) {
+    BOOST_REQUIRE(!made.has_value());
+    BOOST_CHECK(made.error().kind == error_kind::too_large);
+    BOOST_TEST(made.error().message.find("alternatives at the beginning") != std::string::npos, made.error().message);
+  }
+  const auto later = grammar::from_gbnf(choice_of("root ::= \"x\" more\nmore ::= ", "", 9'000)).value();
+  BOOST_TEST(!accepts(later, "xa"));  // the answer ends there
+  BOOST_TEST(accepts(grammar::from_gbnf(choice_of("root ::= ", "", 1'500)).value(), "a"));
+}
+
 BOOST_AUTO_TEST_CASE(refusals) {
   for (const char* text :
        {"", "root ::= a", "root ::= root \"a\"", "root ::= a \"x\"\na ::= b?\nb ::= a", "root = x", "root ::= (\"a\"",

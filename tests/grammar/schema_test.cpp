@@ -79,6 +79,24 @@ BOOST_AUTO_TEST_CASE(lengths_count_code_points) {
   BOOST_TEST(!is_prefix(made, "\"aba"));
 }
 
+BOOST_AUTO_TEST_CASE(a_least_length_alone_leaves_all_longer_texts) {
+  for (const auto& [format, text] : {std::pair{"uuid", "2f5a1b4e-9c7d-4e3f-8a6b-0c1d2e3f4a5b"},
+                                     {"date", "2026-11-27"},
+                                     {"email", "a@example.org"},
+                                     {"uri", "https://example.org/a"}}) {
+    const auto made = schema(R"({"type":"object","properties":{"a":{"type":"string","minLength":1,"format":")" +
+                             std::string(format) + "\"}}}");
+    BOOST_TEST(accepts(made, R"({"a":")" + std::string(text) + "\"}"), format);
+  }
+  const auto pairs = schema(R"({"type":"string","pattern":"^([a-z]{2})+$","minLength":5})");
+  for (const char* text : {"\"abcdef\"", "\"abcdefgh\""}) BOOST_TEST(accepts(pairs, text), text);
+  for (const char* text : {"\"abcd\"", "\"abcde\"", "\"abcdefg\""}) BOOST_TEST(!accepts(pairs, text), text);
+  const auto tail = schema(R"({"type":"string","pattern":"^[a-z]+(@[a-z]{3}[.]com)?$","minLength":2})");
+  BOOST_TEST(accepts(tail, "\"abc@abc.com\""));
+  BOOST_TEST(!accepts(tail, "\"a\""));
+  BOOST_TEST(!refusal(R"({"type":"string","pattern":"^[a-z]{3}$","minLength":4})").empty());
+}
+
 BOOST_AUTO_TEST_CASE(white_space_is_limited) {
   const auto made = schema(R"({"type":"array"})");
   BOOST_TEST(accepts(made, " [ 1 ,\n\t2 ] \n"));

@@ -20,6 +20,7 @@ struct limits {
   std::size_t number_digits_max = 400;      ///< digits before or after the point of a bound
   std::uint32_t depth_max = 256;            ///< nesting of the generated text
   std::uint32_t stacks_max = 2'048;         ///< parallel stacks of one matcher
+  std::uint32_t visits_max = 16'384;        ///< instructions of rules that a matcher follows between two bytes
   std::uint32_t whitespace_max = 256;       ///< bytes of white space between two tokens of JSON
   std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
   bool plain_numbers = false;               ///< integers without fraction and exponent, constants in one form

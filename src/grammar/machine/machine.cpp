@@ -14,12 +14,18 @@ std::size_t seen_words(const program& of, const frame& f) {
 
 }  // namespace
 
+bool machine::can_begin() {
+  overflows_ = false;
+  (void)begin();
+  return !overflows_;
+}
+
 std::vector<thread> machine::begin() {
   std::vector<thread> threads;
   switch (program_.what) {
     case program::kind::json: threads.push_back({.where = at::value}); break;
     case program::kind::text: threads.push_back({.where = at::text, .a = program_.text->start}); break;
-    case program::kind::rules: close_rules(0, program::none, threads); break;
+    case program::kind::rules: overflows_ = !rules_.follow(0, program::none, threads); break;
   }
   return threads;
 }
@@ -27,10 +33,11 @@ std::vector<thread> machine::begin() {
 bool machine::step(const std::vector<thread>& from, std::size_t first, std::size_t count, unsigned char byte,
                    std::vector<thread>& out) {
   const std::size_t begin = out.size();
+  overflows_ = false;
   for (std::size_t i = 0; i < count; ++i) {
     const thread t = from[first + i];  // a copy: `out` may grow
     step_one(t, byte, out);
-    if (out.size() - begin > program_.bounds.stacks_max * 2) return false;
+    if (overflows_ || out.size() - begin > program_.bounds.stacks_max * 2) return false;
   }
   if (out.size() - begin > 1) merge(out, begin);
   return out.size() - begin <= program_.bounds.stacks_max;
@@ -180,7 +187,7 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
       return;
     case at::rule: {
       const auto& here = program_.instructions[t.a];
-      if (here.low <= byte && byte <= here.high) close_rules(here.out, t.top, out);
+      if (here.low <= byte && byte <= here.high && !rules_.follow(here.out, t.top, out)) overflows_ = true;
       return;
     }
   }
@@ -311,43 +318,6 @@ void machine::after_item(thread t, unsigned char byte, std::vector<thread>& out)
   if (byte == ']' && array.count >= spec.least && (!spec.counts || array.contained >= spec.contains_least))
     end_container(array, out);
   if (byte == ',') add_items(t, out);
-}
-
-/// Follows the instructions from `at` to those that read a byte.
-void machine::close_rules(std::uint32_t from, std::uint32_t top, std::vector<thread>& out) {
-  pending_.assign(1, {from, top});
-  visited_.clear();
-  while (!pending_.empty()) {
-    const auto [here, stack] = pending_.back();
-    pending_.pop_back();
-    if (visited_.size() > program_.bounds.stacks_max * 8u) {  // `step` sees that there are too many
-      out.resize(out.size() + program_.bounds.stacks_max * 2u + 1);
-      return;
-    }
-    const std::pair<std::uint32_t, std::uint32_t> key{here, stack};
-    if (std::ranges::find(visited_, key) != visited_.end()) continue;
-    visited_.push_back(key);
-    const auto& i = program_.instructions[here];
-    switch (i.what) {
-      case program::instruction::op::jump: pending_.emplace_back(i.out, stack); break;
-      case program::instruction::op::split:
-        pending_.emplace_back(i.other, stack);
-        pending_.emplace_back(i.out, stack);
-        break;
-      case program::instruction::op::byte: out.push_back({.where = at::rule, .top = stack, .a = here}); break;
-      case program::instruction::op::call: {
-        const auto inner = i.out == program::none ? stack : push(frame::kind::call, i.out, stack);
-        if (inner != program::none || i.out == program::none) pending_.emplace_back(i.other, inner);
-        break;
-      }
-      case program::instruction::op::leave:
-        if (stack == program::none)
-          out.push_back({.where = at::end, .a = program_.bounds.whitespace_max});
-        else
-          pending_.emplace_back(frames_[stack].spec, frames_[stack].parent);
-        break;
-    }
-  }
 }
 
 bool machine::may_end(const thread& t) const {

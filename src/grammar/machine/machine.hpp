@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "grammar/machine/rule_machine.hpp"
 #include "grammar/machine/string_machine.hpp"
 #include "grammar/machine/unique_items.hpp"
 
@@ -11,8 +12,12 @@ namespace skein::grammar {
 /// are merged. White space between two tokens of JSON is limited.
 class machine {
  public:
-  explicit machine(const program& of) : program_(of), strings_(of, frames_), unique_(of, frames_) {}
+  explicit machine(const program& of)
+      : program_(of), strings_(of, frames_), unique_(of, frames_), rules_(of, frames_) {}
 
+  /// Whether the threads at the beginning are not too many. A program for which they are is refused when it is
+  /// compiled.
+  [[nodiscard]] bool can_begin();
   [[nodiscard]] std::vector<thread> begin();
   /// Appends to `out` what `count` threads of `from`, beginning with `first`, become after a byte; `from` may be `out`.
   /// False if there are too many of them.
@@ -44,16 +49,16 @@ class machine {
   [[nodiscard]] std::uint32_t recorded(std::uint32_t top, std::uint64_t value);
   [[nodiscard]] bool may_close_object(const frame& object) const;
   [[nodiscard]] std::uint32_t push(frame::kind what, std::uint32_t spec, std::uint32_t parent);
-  void close_rules(std::uint32_t at, std::uint32_t top, std::vector<thread>& out);
   void merge(std::vector<thread>& out, std::size_t from);
 
   const program& program_;
   frame_store frames_;
   string_machine strings_;
   unique_items unique_;
+  rule_machine rules_;
   std::vector<thread> items_, ended_;
   std::vector<std::uint64_t> hashes_;  // of merge
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_, visited_;
+  bool overflows_ = false;             // the rules have too many ways between two bytes
 };
 
 }  // namespace skein::grammar

@@ -18,9 +18,11 @@ namespace skein::grammar {
 struct program {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Which numbers of further code points lead from a state of an automaton to an accepting one.
+  /// Which numbers of further code points lead from a state of an automaton to an accepting one: k of them, or, where
+  /// texts have no greatest length, k or more.
   struct length_table {
-    std::uint32_t last = 0;           ///< from here on the answer is always the same
+    bool limited = true;              ///< texts have a greatest length
+    std::uint32_t last = 0;           ///< from here on the answer is always the same, or nothing asks for more
     std::vector<std::uint32_t> sums;  ///< [states, last + 2] numbers of code points below k that are possible
     [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
   };

@@ -47,15 +47,57 @@ std::vector<std::uint32_t> one_code_point(const dfa& of, std::uint32_t from) {
   return reached;
 }
 
-/// Null if a text of the automaton may end or continue after every code point.
-result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint64_t needed, budget& work) {
+/// Whether an accepting state can be reached from a state.
+std::vector<bool> live_states(const dfa& of, const std::vector<std::vector<std::uint32_t>>& next) {
+  std::vector<std::vector<std::uint32_t>> before(of.states());
+  std::vector<std::uint32_t> pending;
+  std::vector<bool> live(of.states());
+  for (std::uint32_t s = 1; s < of.states(); ++s) {
+    for (const auto to : next[s]) before[to].push_back(s);
+    if (of.accepting[s] != 0) live[s] = true, pending.push_back(s);
+  }
+  while (!pending.empty()) {
+    const auto s = pending.back();
+    pending.pop_back();
+    for (const auto from : before[s])
+      if (!live[from]) live[from] = true, pending.push_back(from);
+  }
+  return live;
+}
+
+/// Whether all states that can be reached from the start have a bit.
+bool all_reached(const dfa& of, const std::vector<std::vector<std::uint32_t>>& next, const std::vector<bool>& bits) {
+  std::vector<bool> seen(of.states());
+  std::vector<std::uint32_t> pending{of.start};
+  while (!pending.empty()) {
+    const auto s = pending.back();
+    pending.pop_back();
+    if (seen[s]) continue;
+    if (!bits[s]) return false;
+    seen[s] = true;
+    pending.insert(pending.end(), next[s].begin(), next[s].end());
+  }
+  return true;
+}
+
+/// The table for texts of at least `least` and at most `most` code points. Null if counting is enough: a text of the
+/// automaton may end (without a limit: continue) after every code point.
+result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint32_t least, std::uint32_t most,
+                                                                budget& work) {
+  const bool limited = most != program::none;
+  const std::uint64_t needed = limited ? most : least;
   std::vector<std::vector<std::uint32_t>> next(of.states());
   for (std::uint32_t s = 1; s < of.states(); ++s) {
     if (!work.spend(200)) return too_much_work(work);
     next[s] = one_code_point(of, s);
   }
-  std::vector<std::vector<bool>> possible(1, std::vector<bool>(of.states()));
-  for (std::uint32_t s = 1; s < of.states(); ++s) possible[0][s] = of.accepting[s] != 0;
+  std::vector<std::vector<bool>> possible;
+  if (limited) {
+    possible.emplace_back(of.states());
+    for (std::uint32_t s = 1; s < of.states(); ++s) possible[0][s] = of.accepting[s] != 0;
+  } else {
+    possible.push_back(live_states(of, next));
+  }
   const auto last_needed = std::min<std::uint64_t>(needed, table_lengths_max);
   while (possible.size() <= last_needed) {
     if (!work.spend(of.states() * 4)) return too_much_work(work);
@@ -65,24 +107,14 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
     if (now == possible.back()) break;
     possible.push_back(std::move(now));
   }
-  if (possible.size() == 1) {  // the numbers settled at once; if all texts may end anywhere, counting is enough
-    std::vector<bool> seen(of.states());
-    std::vector<std::uint32_t> pending{of.start};
-    bool everywhere = true;
-    while (!pending.empty() && everywhere) {
-      const auto s = pending.back();
-      pending.pop_back();
-      if (seen[s]) continue;
-      seen[s] = true;
-      everywhere = possible[0][s];
-      pending.insert(pending.end(), next[s].begin(), next[s].end());
-    }
-    if (everywhere) return std::shared_ptr<const program::length_table>();
-  }
+  // The numbers settled at once.
+  if (possible.size() == 1 && all_reached(of, next, possible[0])) return std::shared_ptr<const program::length_table>();
   if (possible.size() > last_needed && needed > table_lengths_max)
-    return error{error_kind::unsupported, "a pattern with a limit of length above 4096 is not supported", "maxLength"};
+    return error{error_kind::unsupported, "a pattern with a limit of length above 4096 is not supported",
+                 limited ? "maxLength" : "minLength"};
   auto made = std::make_shared<program::length_table>();
   made->last = static_cast<std::uint32_t>(possible.size() - 1);
+  made->limited = limited;
   made->sums.resize(of.states() * (possible.size() + 1));
   for (std::uint32_t s = 0; s < of.states(); ++s)
     for (std::size_t k = 0; k < possible.size(); ++k)
@@ -112,6 +144,10 @@ bool is_common(const number_rules& r) {
 
 bool program::length_table::possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const {
   const auto row = std::size_t{state} * (last + 2);
+  if (!limited) {
+    const auto at = std::min<std::uint64_t>(least, last);
+    return sums[row + at + 1] != sums[row + at];
+  }
   if (most >= last && sums[row + last + 1] != sums[row + last]) return true;  // `last` stands for all that follow
   if (least > last) return false;
   const auto end = std::min<std::uint64_t>(most, last);
@@ -202,8 +238,7 @@ result<void> node_builder::add_string(program::node& to, const string_rules& rul
     made.most = own.most >= 0x7fffffff ? program::none : static_cast<std::uint32_t>(own.most);
     const bool limited = made.least > 0 || made.most != program::none;
     if (made.automaton && limited) {
-      const auto needed = made.most != program::none ? made.most : made.least;
-      auto lengths = lengths_of(*made.automaton, needed, work_);
+      auto lengths = lengths_of(*made.automaton, made.least, made.most, work_);
       if (!lengths) return lengths.error();
       made.lengths = std::move(*lengths);
       if (made.lengths && !made.lengths->possible(made.automaton->start, made.least, made.most)) return {};
