@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -52,7 +51,7 @@ class workplace {
   [[nodiscard]] fs::path made() const { return path_ / "made"; }
   [[nodiscard]] result<void> make() const {
     if (std::error_code failed; !fs::create_directories(path_, failed) && failed)
-      return error{error_kind::io, "creating " + path_.string() + ": " + failed.message(), {}};
+      return failed_at("creating " + path_.string(), failed);
     return {};
   }
 
@@ -116,7 +115,7 @@ void sync_directory(const fs::path& directory) {
 /// new one.
 result<void> replace(const fs::path& directory, const fs::path& made, const fs::path& aside) {
   const auto failure = [&] {
-    return error{error_kind::io, "replacing " + directory.string() + ": " + std::strerror(errno), {}};
+    return failed_at("replacing " + directory.string(), std::error_code(errno, std::generic_category()));
   };
   if (::rename(made.c_str(), aside.c_str()) != 0) return failure();
   if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, directory.c_str(), RENAME_EXCHANGE) == 0) return {};
@@ -130,7 +129,7 @@ result<void> replace(const fs::path& directory, const fs::path& made, const fs::
   return why;
 }
 
-/// Why the database does not open; empty if it does. Errors: in_use, conflict: then it must not be repaired.
+/// Why the database does not open; empty if it does. Errors: in_use, forbidden: then it must not be repaired.
 result<std::string> trouble_of(const fs::path& directory) {
   const auto opened = database::open({.directory = directory, .create = false, .read_only = true});
   if (opened) return std::string();

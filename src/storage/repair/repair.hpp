@@ -30,9 +30,9 @@ struct repair_report {
 /// atomically replaces the old one; the old one stays next to it under another name. A session that lost versions ends
 /// at the newest version with complete history. A session that lost all versions is reported as damaged until its name
 /// is freed. Versions of an unknown session become a session "recovered-NUMBER". Nothing is replaced if the database is
-/// sound, or with `dry_run`. A crash leaves the old database unchanged. Needs free space of the database's size.
-/// Errors: missing_file (there is no database), in_use (a server is running), conflict (a newer format), damaged
-/// (nothing can be read; the database stays), no_space, io.
+/// sound, or with `dry_run`. A crash leaves the old database unchanged. Needs free space of the database's size, or of
+/// twice its size where the file system has no hard links. Errors: missing_file (there is no database), in_use (a
+/// server is running), conflict (a newer format), damaged (nothing can be read; the database stays), no_space, io.
 [[nodiscard]] result<repair_report> repair(const std::filesystem::path& state_directory, bool dry_run);
 
 }  // namespace skein::storage

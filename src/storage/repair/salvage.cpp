@@ -36,11 +36,6 @@ std::string numbered(std::string number, const char* ending) {
   return number + ending;
 }
 
-error failed_at(const std::string& doing, const std::error_code& why) {
-  const auto kind = why == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
-  return error{kind, doing + ": " + why.message(), {}};
-}
-
 std::vector<fs::path> files_with(const fs::path& directory, const char* ending, std::error_code& failed) {
   std::vector<fs::path> all;
   for (const auto& entry : fs::directory_iterator(directory, failed))
@@ -89,11 +84,11 @@ class repair_log final : public rocksdb::Logger {
 };
 
 /// Makes a hard link, or a copy if the file system has no links. RocksDB removes the files that it imports.
-rocksdb::Status link_to(const fs::path& file, const fs::path& link) {
+std::error_code link_to(const fs::path& file, const fs::path& link) {
   std::error_code failed;
   fs::create_hard_link(file, link, failed);
   if (failed) fs::copy_file(file, link, failed);
-  return failed ? rocksdb::Status::IOError("linking " + file.string(), failed.message()) : rocksdb::Status::OK();
+  return failed;
 }
 
 /// Whether `one` is a later form of a record than `other`, by their contents.
@@ -139,6 +134,11 @@ class cursor {
 
 }  // namespace
 
+error failed_at(const std::string& doing, const std::error_code& why) {
+  const auto kind = why == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
+  return error{kind, doing + ": " + why.message(), {}};
+}
+
 open_files::~open_files() {
   if (!db) return;
   for (auto* const one : handles) (void)db->DestroyColumnFamilyHandle(one);
@@ -170,6 +170,7 @@ result<void> salvage::open_log() {
     if (fs::create_directories(each, failed); failed) return failed_at("making " + each.string(), failed);
   for (const auto& file : files_with(directory_, ".log", failed)) {
     fs::copy_file(file, place / file.filename(), failed);
+    if (failed == std::errc::no_space_on_device) return failed_at("copying " + file.string(), failed);
     if (failed) damaged_.push_back({file.filename(), failed.message()});
   }
   if (const auto mended = check_log_lengths(*rocksdb::Env::Default(), place.string(), true); !mended)
@@ -223,24 +224,31 @@ result<void> salvage::open_tables() {
   if (!status.ok()) return from_status(status, "making " + place.string());
   tables_.db.reset(opened);
   std::error_code failed;
-  for (const auto& file : files_with(directory_, ".sst", failed)) open_table(file);
+  for (const auto& file : files_with(directory_, ".sst", failed))
+    if (const auto done = open_table(file); !done) return done;
   if (failed) return failed_at("listing " + directory_.string(), failed);
   return {};
 }
 
-/// Imports a table file as a family of its own if it is intact.
-void salvage::open_table(const fs::path& path) {
+/// Imports a table file as a family of its own if it is intact. A full disk is no damage: it ends the repair.
+result<void> salvage::open_table(const fs::path& path) {
   const std::string name = path.filename();
   rocksdb::SstFileReader file{rocksdb::Options(rocksdb::DBOptions(), options_[0].options)};
   auto status = file.Open(path.string());
   const auto properties = status.ok() ? file.GetTableProperties() : nullptr;
   std::size_t of = 0;
   while (properties && of < families && properties->column_family_name != to_string(static_cast<family>(of))) ++of;
-  if (!properties || of == families)
-    return damaged_.push_back({name, status.ok() ? "its column family is unknown" : status.ToString()});
+  if (!properties || of == families) {
+    damaged_.push_back({name, status.ok() ? "its column family is unknown" : status.ToString()});
+    return {};
+  }
   const auto where = static_cast<family>(of);
   status = file.VerifyChecksum();
-  if (status.ok()) status = link_to(path, work_ / name);
+  if (status.ok()) {
+    const auto failed = link_to(path, work_ / name);
+    if (failed == std::errc::no_space_on_device) return failed_at("copying " + path.string(), failed);
+    if (failed) status = rocksdb::Status::IOError("linking " + path.string(), failed.message());
+  }
   if (status.ok()) {
     rocksdb::LiveFileMetaData meta;
     meta.column_family_name = name;
@@ -260,11 +268,14 @@ void salvage::open_table(const fs::path& path) {
     status = tables_.db->CreateColumnFamilyWithImport(options, name, how, list, &handle);
     if (status.ok()) {
       tables_.handles.push_back(handle);
-      return sources_.push_back({where, tables_.db.get(), handle});
+      sources_.push_back({where, tables_.db.get(), handle});
+      return {};
     }
+    if (status.IsNoSpace()) return from_status(status, "importing " + path.string());
   }
   damaged_.push_back({name, std::string(to_string(where)) + ": " + status.ToString()});
   for (auto& [key, value] : read_around_damage(file)) of_damaged_tables_.push_back({where, key, std::move(value)});
+  return {};
 }
 
 void salvage::take_damaged() {

@@ -34,6 +34,9 @@ struct open_files {
   open_files& operator=(const open_files&) = delete;
 };
 
+/// Kinds: no_space, io.
+[[nodiscard]] error failed_at(const std::string& doing, const std::error_code& why);
+
 /// Reads all readable data of a database's files, whichever of them are damaged or missing, without the MANIFEST. Each
 /// table file is imported into a temporary database as a hard link, so the original stays unchanged; the log goes
 /// through RocksDB's repair. (RocksDB's repair of a whole database drops the blob files, drops a table for one bad
@@ -71,7 +74,7 @@ class salvage {
   [[nodiscard]] result<void> open_log();
   [[nodiscard]] result<void> seed_families(const std::filesystem::path& into);
   [[nodiscard]] result<void> open_tables();
-  void open_table(const std::filesystem::path& file);
+  [[nodiscard]] result<void> open_table(const std::filesystem::path& file);
   void take_damaged();
   [[nodiscard]] result<void> read_small_blobs();
   void offer(family where, const std::string& key, std::string value);
