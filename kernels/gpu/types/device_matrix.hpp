@@ -15,7 +15,7 @@ inline constexpr std::uint32_t matrix_tile = 64;
 /// A matrix on the device. Its format says how it is stored:
 ///   f32, f16, bf16   [padded(outputs), padded(inputs)] row-major; the element type of the launches that read it
 ///   int8, int4, nf4  codes with the scales of their groups, laid out as in types/coded_layout.hpp
-/// Kernels are chosen by the format alone.
+/// Kernels are chosen by the format, the device and the number of rows.
 struct device_matrix {
   const void* data = nullptr;
   std::uint32_t outputs = 0, inputs = 0;  ///< rows and columns, without padding

@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/tile_copy.cuh"
+#include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
@@ -107,6 +108,7 @@ __device__ void request_stages(const ringed_gemms& all, const stage_requests<t>&
   for (std::uint32_t i = t::stages; i < count; ++i, turn.next()) {
     memory.empty[turn.stage].wait(turn.phase);
     request.weights(i, turn.stage), request.inputs(i, turn.stage);
+    warp_barrier();  // a lane that falls two phases behind would wait for ever
   }
 }
 
@@ -214,7 +216,7 @@ __device__ void run_ringed(const ringed_gemms& all, const work_item& work) {
 template <typename Element, typename t, weight_element code>
 __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<t, code>::producers)
     matmul_ringed_kernel(const __grid_constant__ ringed_gemms all) {
-#if defined(SKEIN_GPU_EMULATOR) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900)
+#if defined(SKEIN_GPU_EMULATOR) || defined(SKEIN_HAS_WGMMA)  // where is_ringed() is true
   const work_item work = find_work<t>(all, blockIdx.x);
   if (work.gemm->block_bytes > 0) return run_ringed<Element, ring_tiling<t, code>>(all, work);
   if (threadIdx.x >= t::threads) return;

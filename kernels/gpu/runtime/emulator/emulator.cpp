@@ -30,6 +30,12 @@ thread_local emuError_t last_error = emuSuccess;
 
 }  // namespace
 
+const std::array<float, 0x10000> emulator::half_values = [] {
+  std::array<float, 0x10000> all;
+  for (std::size_t bits = 0; bits < all.size(); ++bits) all[bits] = f16_to_f32(static_cast<std::uint16_t>(bits));
+  return all;
+}();
+
 thread_local int emulator::own_memory::depth = 0;
 std::uint64_t emulator::device_allocations() { return allocations; }
 std::uint64_t emulator::kernels_queued() { return kernels; }

@@ -2,12 +2,12 @@
 #include <math.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -202,14 +202,10 @@ struct half {
   std::uint16_t bits;
 };
 /// Uses a table, because emulated tensor cores convert many values.
-inline float half_to_float(half value) {
-  static const auto floats = [] {
-    auto all = std::make_unique<float[]>(0x10000);
-    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) all[bits] = f16_to_f32(static_cast<std::uint16_t>(bits));
-    return all;
-  }();
-  return floats[value.bits];
+namespace emulator {
+extern const std::array<float, 0x10000> half_values;  ///< of all bits
 }
+inline float half_to_float(half value) { return emulator::half_values[value.bits]; }
 inline half float_to_half(float value) { return {f32_to_f16(value)}; }
 
 }  // namespace skein::kernels::gpu

@@ -4,7 +4,6 @@
 #include <boost/context/preallocated.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
-#include <ranges>
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -54,7 +53,7 @@ block_runner::~block_runner() {
   ending_ = true;
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     enter(i);
-    forget_frames(threads_[i].stack_bottom, threads_[i].stack_bytes);
+    forget_frames(threads_[i]->stack_bottom, threads_[i]->stack_bytes);
   }
 }
 
@@ -88,15 +87,15 @@ void block_runner::grow(std::size_t threads) {
   for (std::size_t i = threads_.size(); i < threads; ++i) {
     boost::context::protected_fixedsize_stack stacks(stack_bytes);
     const auto stack = stacks.allocate();
-    thread& made = threads_.emplace_back();
+    thread& made = *threads_.emplace_back(std::make_unique<thread>());
     made.stack_bottom = static_cast<const std::byte*>(stack.sp) - stack.size;
     made.stack_bytes = stack.size;
     forget_frames(made.stack_bottom, made.stack_bytes);
     made.self = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
                                       stacks, [this, i](boost::context::fiber&& scheduler) {
-                                        threads_[i].scheduler = std::move(scheduler);
+                                        threads_[i]->scheduler = std::move(scheduler);
                                         live();
-                                        return std::move(threads_[i].scheduler);
+                                        return std::move(threads_[i]->scheduler);
                                       });
   }
   warps_.resize((threads + warp_width - 1) / warp_width);
@@ -118,7 +117,7 @@ void block_runner::live() {
 
 // Runs thread i until it waits.
 void block_runner::enter(std::size_t i) {
-  thread& t = threads_[i];
+  thread& t = *threads_[i];
   running_ = i;
   void* saved = nullptr;
   leave_stack(&saved, t.stack_bottom, t.stack_bytes);
@@ -127,7 +126,7 @@ void block_runner::enter(std::size_t i) {
 }
 
 void block_runner::wait(state why, const std::source_location& where) {
-  thread& self = threads_[running_];
+  thread& self = *threads_[running_];
   self.at = why;
   self.where = where;
   void* saved = nullptr;
@@ -138,14 +137,13 @@ void block_runner::wait(state why, const std::source_location& where) {
 }
 
 bool block_runner::all_done(std::size_t threads) const {
-  return std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
-                     [](const thread& t) { return t.at == state::done; });
+  return std::ranges::all_of(of_threads(0, threads), [](const auto& t) { return t->at == state::done; });
 }
 
 void block_runner::abandon(std::size_t threads) {
   abandoning_ = true;
   for (std::size_t i = 0; i < threads; ++i)
-    if (threads_[i].at != state::done) enter(i);
+    if (threads_[i]->at != state::done) enter(i);
   abandoning_ = false;
   later_.clear();
 }
@@ -156,11 +154,10 @@ void block_runner::run_blocks(std::size_t threads) {
   named_.assign(threads / block_threads_ * named_of_block, {});
   cluster_ = {};
   for (std::size_t i = 0; i < threads; ++i)
-    threads_[i].at = state::ready, threads_[i].exchanges = 0, threads_[i].owed = 0;
+    threads_[i]->at = state::ready, threads_[i]->exchanges = 0, threads_[i]->owed = 0;
   const std::size_t warps = (threads + warp_width - 1) / warp_width;
   const auto is_waited_for = [&] {
-    return std::any_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
-                       [](const thread& t) { return t.at == state::at_condition; });
+    return std::ranges::any_of(of_threads(0, threads), [](const auto& t) { return t->at == state::at_condition; });
   };
   const auto a_block_meets = [&] {
     bool meets = false;
@@ -198,7 +195,7 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
     shuffle(lane_order_, end - begin);
     for (const unsigned lane : lane_order_) {
       const std::size_t i = begin + lane;
-      thread& t = threads_[i];
+      thread& t = *threads_[i];
       if (t.at == state::at_condition && t.over(t.context)) t.at = state::ready;
       if (t.at != state::ready) continue;
       const auto index = static_cast<unsigned>(i % block_threads_), rank = static_cast<unsigned>(i / block_threads_);
@@ -215,27 +212,25 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
 bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
   const thread* first = nullptr;
   for (std::size_t warp = begin; warp < end; warp += warp_width) {
-    const std::ranges::subrange lanes(threads_.begin() + static_cast<std::ptrdiff_t>(warp),
-                                      threads_.begin() + static_cast<std::ptrdiff_t>(std::min(warp + warp_width, end)));
-    if (std::ranges::all_of(lanes, [](const thread& t) { return t.at == state::done; })) continue;
-    if (first == nullptr) first = &lanes.front();
-    for (const thread& t : lanes)
-      if (t.at != at || t.where.line() != first->where.line()) return false;
+    const auto lanes = of_threads(warp, std::min(warp + warp_width, end));
+    if (std::ranges::all_of(lanes, [](const auto& t) { return t->at == state::done; })) continue;
+    if (first == nullptr) first = lanes.front().get();
+    for (const auto& t : lanes)
+      if (t->at != at || t->where.line() != first->where.line()) return false;
   }
   if (first == nullptr) return false;
   for (std::size_t i = begin; i < end; ++i)
-    if (threads_[i].at == at) threads_[i].at = state::ready;
+    if (threads_[i]->at == at) threads_[i]->at = state::ready;
   return true;
 }
 
 std::string block_runner::describe_deadlock(std::size_t threads) const {
   std::string text = "deadlock: some threads wait for others that never arrive:";
   for (std::size_t i = 0; i < threads; ++i) {
-    const thread& t = threads_[i];
-    const auto same = [&](const thread& o) { return o.at == t.at && o.where.line() == t.where.line(); };
-    const auto begin = threads_.begin(), end = begin + static_cast<std::ptrdiff_t>(threads);
-    if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), same)) continue;
-    text += ' ' + std::to_string(std::count_if(begin, end, same));
+    const thread& t = *threads_[i];
+    const auto same = [&](const auto& o) { return o->at == t.at && o->where.line() == t.where.line(); };
+    if (std::ranges::any_of(of_threads(0, i), same)) continue;
+    text += ' ' + std::to_string(std::ranges::count_if(of_threads(i, threads), same));
     text += t.at == state::done           ? " finished"
             : t.at == state::at_barrier   ? " at the barrier "
             : t.at == state::at_condition ? " waiting "
@@ -265,7 +260,7 @@ void block_runner::barrier(const std::source_location& where) { wait(state::at_b
 
 void block_runner::wait_until(condition over, const void* context, const std::source_location& where) {
   if (over(context)) return;
-  thread& self = threads_[running_];
+  thread& self = *threads_[running_];
   self.over = over, self.context = context;
   wait(state::at_condition, where);
 }
@@ -285,8 +280,7 @@ void block_runner::cluster_barrier(const std::source_location& where) {
       [this, before = cluster_.opened] {
         if (cluster_.opened != before) return true;
         const auto ended =
-            std::count_if(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(running_threads_),
-                          [](const thread& t) { return t.at == state::done; });
+            std::ranges::count_if(of_threads(0, running_threads_), [](const auto& t) { return t->at == state::done; });
         if (cluster_.arrived + static_cast<std::size_t>(ended) < running_threads_) return false;
         cluster_.arrived = 0, ++cluster_.opened;
         return true;
@@ -307,7 +301,7 @@ void block_runner::fail(const char* why) {
 }
 
 const std::uint64_t* block_runner::exchange(std::uint64_t value, const std::source_location& where) {
-  thread& self = threads_[running_];
+  thread& self = *threads_[running_];
   std::uint64_t* const values = warps_[running_ / warp_width].values[self.exchanges++ % 2];
   values[running_ % warp_width] = value;
   wait(state::at_exchange, where);

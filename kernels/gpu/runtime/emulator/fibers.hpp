@@ -2,9 +2,10 @@
 #include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,7 +84,7 @@ class block_runner {
   [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(running_ % warp_width); }
   [[nodiscard]] std::size_t thread_number() const { return running_; }
   /// The operations that the running thread has begun and must still wait for.
-  [[nodiscard]] unsigned& owed() { return threads_[running_].owed; }
+  [[nodiscard]] unsigned& owed() { return threads_[running_]->owed; }
   /// The number of blocks begun so far.
   [[nodiscard]] std::uint64_t blocks_begun() const { return blocks_begun_; }
   /// A random number below `bound`.
@@ -121,6 +122,9 @@ class block_runner {
   void live();
   void enter(std::size_t i);
   void run_blocks(std::size_t threads);
+  [[nodiscard]] auto of_threads(std::size_t begin, std::size_t end) const {
+    return std::span(threads_).subspan(begin, end - begin);
+  }
   [[nodiscard]] bool all_done(std::size_t threads) const;
   void abandon(std::size_t threads);
   void run_warp(std::size_t begin, std::size_t end);
@@ -130,7 +134,7 @@ class block_runner {
   void shuffle(std::vector<unsigned>& order, std::size_t count);
   void wait(state why, const std::source_location& where);
 
-  std::deque<thread> threads_;  ///< a deque: fibers hold references to theirs
+  std::vector<std::unique_ptr<thread>> threads_;
   std::vector<warp> warps_;
   static constexpr std::size_t named_of_block = 16;
   std::vector<named> named_;  ///< of each running block
