@@ -127,7 +127,7 @@ result<void> session_files::take_in(const import_session& q, imported_session&& 
   open_entry& entry = **found;
   if (entry.busy()) return session_busy();
   if (entry.tree && !q.replace)
-    return error{error_kind::conflict, "session '" + q.as.id + "' already exists; replace=true replaces it", "replace"};
+    return error{error_kind::conflict, "session '" + q.as.id + "' already exists; set replace=true to overwrite it", "replace"};
   const session_record& record = in.tree.record();
   if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
   const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;

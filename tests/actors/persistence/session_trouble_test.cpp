@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_session_travels_as_a_file_with_its_state) {
   {
     const auto why = b.refusal();
     BOOST_TEST(why.field == "replace");
-    BOOST_TEST(why.message == "session 't' already exists; replace=true replaces it");
+    BOOST_TEST(why.message == "session 't' already exists; set replace=true to overwrite it");
   }
   b.turn("t", {4}, "c", tokens_t{1, 2, 3, 4});
   const auto before = b.described("t").session.record.uid;
