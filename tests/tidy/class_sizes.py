@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "actors/persistence/states tiered_cache": 491,
     "actors/request/answer answer_state": 483,
     "actors/supervisor/models model_keeper": 497,
-    "src/grammar/schema node_builder": 576,
     "src/storage/database database::impl": 412,
     "src/storage/sessions session_store": 437,
 }

@@ -49,8 +49,8 @@ result<void> node_builder::fill(std::uint32_t index) {
     if ((each.types & object_type) != 0)
       if (const auto added = add_object(made, each.objects); !added) return added;
   }
-  if (const auto added = add_strings(made, *all); !added) return added;
-  if (const auto added = add_numbers(made, *all); !added) return added;
+  if (const auto added = scalars_.add_strings(made, *all); !added) return added;
+  if (const auto added = scalars_.add_numbers(made, *all); !added) return added;
   made_.nodes[index] = std::move(made);
   return {};
 }

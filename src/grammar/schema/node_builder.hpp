@@ -7,6 +7,7 @@
 
 #include "grammar/machine/program.hpp"
 #include "grammar/schema/expander.hpp"
+#include "grammar/schema/scalar_builder.hpp"
 
 namespace skein::grammar {
 
@@ -21,15 +22,6 @@ class node_builder {
  private:
   [[nodiscard]] result<std::uint32_t> node_of(atom_set set);
   [[nodiscard]] result<void> fill(std::uint32_t index);
-
-  [[nodiscard]] result<void> add_strings(program::node& to, const std::vector<alternative>& all);
-  [[nodiscard]] result<void> add_string(program::node& to, const string_rules& rules,
-                                        std::vector<std::string>& literals);
-  [[nodiscard]] result<bool> accepts(const string_rules& rules, std::string_view text);
-  [[nodiscard]] result<std::shared_ptr<const dfa>> string_automaton(string_rules& rules, bool lengths_apart);
-
-  [[nodiscard]] result<void> add_numbers(program::node& to, const std::vector<alternative>& all);
-  [[nodiscard]] result<std::shared_ptr<const dfa>> number(const number_rules& rules);
 
   [[nodiscard]] result<void> add_array(program::node& to, const array_rules& rules);
   [[nodiscard]] result<void> add_object(program::node& to, const object_rules& rules);
@@ -48,8 +40,7 @@ class node_builder {
   program made_;
   std::map<atom_set, std::uint32_t> index_;
   std::vector<const atom_set*> sets_;
-  std::map<std::string, std::uint32_t> string_index_;
-  std::map<std::string, std::shared_ptr<const dfa>> numbers_;
+  scalar_builder scalars_{with_.languages(), made_, work_};
 };
 
 }  // namespace skein::grammar

@@ -24,7 +24,7 @@ result<bool> node_builder::name_allowed(const object_rules& rules, std::string_v
     bool fits = false;
     for (const auto& one : *alternatives) {
       if ((one.types & string_type) == 0) continue;
-      const auto accepted = accepts(one.strings, name);
+      const auto accepted = scalars_.accepts(one.strings, name);
       if (!accepted) return accepted;
       fits = fits || *accepted;
     }
@@ -45,7 +45,7 @@ result<std::shared_ptr<const dfa>> node_builder::name_automaton(const object_rul
     for (const auto& one : *alternatives) {
       if ((one.types & string_type) == 0) continue;
       auto strings = one.strings;
-      auto made = string_automaton(strings, false);
+      auto made = scalars_.string_automaton(strings, false);
       if (!made) return made.error();
       if (!*made) *made = std::make_shared<const dfa>(any_text());
       const auto intersect = [&](const result<dfa>& with) -> result<void> {
