@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizer.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/oracle.hpp"
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_on_disk_can_all_be_continued) {
                               << " MiB with all written, " << at_end / mib << " MiB after the restart");
   BOOST_TEST(state_bytes > 0u);
   BOOST_TEST(on_disk < 2 * sessions * state_bytes);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SKEIN_ADDRESS_SANITIZER) && !defined(SKEIN_THREAD_SANITIZER)
   // Beside what the settings name, RocksDB has its write buffers, as much again where the disk is slow, and its cache.
   constexpr std::size_t database = (64 + 64 + 32) * mib;
   constexpr std::size_t allowed = ram_states + dirty_states + ram_prefixes + trees + database;

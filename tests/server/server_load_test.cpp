@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizer.hpp"
 #include "tests/server/hang_ups.hpp"
 #include "tests/server/open_streams.hpp"
 #include "tests/server/server_process.hpp"
@@ -33,7 +34,7 @@ std::vector<std::string> fake(const std::vector<std::string>& settings) {
 }
 
 // Under a sanitizer it takes longer to open a thousand connections, and none of their answers may end before.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SKEIN_ADDRESS_SANITIZER) || defined(SKEIN_THREAD_SANITIZER)
 constexpr std::uint32_t a_while = 600;
 #else
 constexpr std::uint32_t a_while = 60;
@@ -41,7 +42,7 @@ constexpr std::uint32_t a_while = 60;
 
 /// Sanitizers keep freed memory and shadows of it: only a plain build's resident size says something.
 boost::test_tools::assertion_result plain_build(utf::test_unit_id) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SKEIN_ADDRESS_SANITIZER) || defined(SKEIN_THREAD_SANITIZER)
   return false;
 #else
   return true;
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
   BOOST_TEST(with_text > 0u);
   BOOST_TEST(after.cancelled > 0u);
   BOOST_TEST(server.wait_for_descriptors(descriptors), server.descriptors() << " descriptors after " << descriptors);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SKEIN_ADDRESS_SANITIZER) && !defined(SKEIN_THREAD_SANITIZER)
   // 4 MiB is what the allocator's high-water mark moves by; 100 leaked calls are more.
   BOOST_TEST(server.resident_bytes() < memory + (4u << 20), server.resident_bytes() << " bytes after " << memory);
 #endif

@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "base/sanitizer.hpp"
+
+#if defined(SKEIN_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -22,14 +24,14 @@ constexpr std::byte stale{0xff};                             // fills fresh memo
 struct abandoned {};
 
 // AddressSanitizer tracks the stack of a thread, so it has to be told of every switch to another one.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SKEIN_ADDRESS_SANITIZER)
 void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
   __sanitizer_start_switch_fiber(saved, bottom, bytes);
 }
 void reach_stack(void* saved, const void** bottom, std::size_t* bytes) {
   __sanitizer_finish_switch_fiber(saved, bottom, bytes);
 }
-/// A fiber's last frames do not return, so their memory would stay poisoned when another fiber uses it.
+/// Frames that a fiber leaves without returning: their memory would stay poisoned.
 void forget_frames(const void* bottom, std::size_t bytes) { __asan_unpoison_memory_region(bottom, bytes); }
 #else
 void leave_stack(void**, const void*, std::size_t) {}
@@ -109,6 +111,8 @@ void block_runner::live() {
       body_(context_);
       if (owed() > 0) fail("a thread ended before its pending instructions");
     } catch (const abandoned&) {
+      const thread& self = *threads_[running_];
+      forget_frames(self.stack_bottom, self.stack_bytes);
     }
     wait(state::done, {});
   }
