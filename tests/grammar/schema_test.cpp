@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(host_names_are_generated_without_punycode) {
 
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {
   BOOST_TEST(refusal(R"({"properties":{"a":{"$ref":"http://x/y"}}})").starts_with("/properties/a/$ref: "));
-  BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(?<=x)y"}}})").starts_with("/properties/a/pattern: "));
+  BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(x)\\1"}}})").starts_with("/properties/a/pattern: "));
   BOOST_TEST(refusal(R"({"properties":{"a":{"maxProperties":1,"dependentRequired":{"b":["c"]}}}})")
                  .starts_with("/properties/a/maxProperties: "));
   BOOST_TEST(refusal(R"({"not":{"uniqueItems":true}})").starts_with("/not/uniqueItems: "));
