@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "grammar/automata/byte_classes.hpp"
 #include "grammar/automata/condition_states.hpp"
@@ -36,10 +37,13 @@ class construction {
     made_.next.resize(made_.classes, dfa::dead);
     made_.start = start();
     for (std::uint32_t at = 1; at < keys_.size() && fits(); ++at) {
+      const auto [state, context] = keys_[at];
+      std::uint32_t to = at, after = context, before = context;
       for (std::uint32_t c = 0; c < made_.classes && fits(); ++c) {
-        const auto [state, context] = keys_[at];
-        const auto after = state == states::always ? context : context_after(context, c);
-        const auto to = intern(step(state, c, after), after);
+        if (state != states::always) {
+          before = std::exchange(after, context_after(context, c));
+          if (c == 0 || before != after || !same_seeds(state, c)) to = intern(step(state, c, after), after);
+        }
         made_.next[std::size_t{at} * made_.classes + c] = to;
       }
     }
@@ -87,7 +91,7 @@ class construction {
   }
   [[nodiscard]] bool fits() const {
     const auto most = work_.of().dfa_states_max;
-    return !out_of_work_ && keys_.size() <= most && contexts_.size() <= 4 * most && states_.size() <= 8 * most;
+    return !out_of_work_ && keys_.size() <= most && contexts_.size() <= most && states_.size() <= 8 * most;
   }
 
   std::uint32_t start() {
@@ -105,7 +109,7 @@ class construction {
     if (const auto found = context_index_.find(edge); found != context_index_.end()) return found->second;
     const auto& look = looks_[contexts_[from].worth.size()];
     auto made = contexts_[from];
-    spend(32 + 2 * made.worth.size());
+    spend(32 + made_.classes + 2 * made.worth.size());
     made.running.push_back(running);
     made.worth.push_back(look.behind ? matches_here(running) : begin_at(look.start, from));
     const auto at = static_cast<std::uint32_t>(contexts_.size());
@@ -115,10 +119,12 @@ class construction {
   }
 
   std::uint32_t context_after(std::uint32_t from, std::uint32_t c) {
+    after_.resize(std::max(after_.size(), std::size_t{from + 1} * made_.classes), unknown);
+    if (const auto known = after_[std::size_t{from} * made_.classes + c]; known != unknown) return known;
     std::uint32_t at = 1;
-    spend(8 + 4 * looks_.size());
-    for (std::size_t i = 0; i < looks_.size() && !out_of_work_; ++i)
+    for (std::size_t i = 0; i < looks_.size() && spend(32); ++i)
       at = next_context(at, looks_[i].behind ? step(contexts_[from].running[i], c, at) : states::never);
+    after_[std::size_t{from} * made_.classes + c] = at;
     return at;
   }
 
@@ -147,7 +153,7 @@ class construction {
     const step_key key{from, c, context};
     if (const auto known = steps_.find(key); known != steps_.end()) return known->second;
     const auto& table = seeds_of(from);
-    if (!spend(32 + 4 * (table.begin[c + 1] - table.begin[c]))) return states::never;
+    if (!spend(64 + 8 * (table.begin[c + 1] - table.begin[c]))) return states::never;
     std::vector<seed> seeds(table.seeds.begin() + table.begin[c], table.seeds.begin() + table.begin[c + 1]);
     for (auto& one : seeds) one.on = step_conditions(one.on, c, context);
     std::erase_if(seeds, [](const seed& one) { return one.on == states::impossible; });
@@ -167,6 +173,17 @@ class construction {
     std::vector<std::uint32_t> begin;  ///< [classes + 1] into `seeds`
     std::vector<seed> seeds;
   };
+  /// True if a byte of class c leads from a state to the same as one of class c - 1, without conditions.
+  bool same_seeds(states::state from, std::uint32_t c) {
+    const auto& table = seeds_of(from);
+    const auto* const all = table.seeds.data();
+    const std::span a(all + table.begin[c - 1], all + table.begin[c]),
+        b(all + table.begin[c], all + table.begin[c + 1]);
+    spend(8 + b.size());
+    return std::ranges::equal(a, b, [](const seed& x, const seed& y) {
+      return x.place == y.place && x.on == states::none && y.on == states::none;
+    });
+  }
   const seed_table& seeds_of(states::state from) {
     if (const auto known = tables_.find(from); known != tables_.end()) return known->second;
     constexpr std::size_t kept_max = 4'000'000;
@@ -212,7 +229,7 @@ class construction {
     std::vector<configuration> found;
     auto& pending = seeds_;
     const auto& here = contexts_[context];
-    while (!pending.empty() && spend(4)) {
+    while (!pending.empty() && spend(8)) {
       const auto [place, on] = pending.back();
       pending.pop_back();
       if (place == states::at_match_any) {
@@ -246,7 +263,7 @@ class construction {
       }
     }
     pending.clear();
-    spend(4 * found.size());
+    spend(32 * found.size());
     return states_.state_of(found);
   }
 
@@ -342,7 +359,9 @@ class construction {
   std::vector<part> looks_;
   dfa made_;
   states states_;
-  std::vector<context> contexts_;  ///< 0: at the beginning of the text, 1: elsewhere; the others are below these
+  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
+  std::vector<std::uint32_t> after_;  ///< [contexts, classes] the context after a byte
+  std::vector<context> contexts_;     ///< 0: at the beginning of the text, 1: elsewhere; the others are below these
   std::unordered_map<std::uint64_t, std::uint32_t> context_index_;
   std::vector<key> keys_;  ///< of the states of the result
   std::unordered_map<std::uint64_t, std::uint32_t> index_;

@@ -41,11 +41,8 @@ result<nfa::fragment> regex_parser::run() {
   return end_group();
 }
 
-std::optional<regex_parser::simple_shape> regex_parser::simple() const {
-  if (!shape_ || parts_ != 1 || !begins_ || !ends_) return std::nullopt;
-  auto made = shape_;
-  made->has_looks = assertions_ != 2;
-  return made;
+std::optional<repetition> regex_parser::simple() const {
+  return parts_ == 1 && begins_ && ends_ ? counted_ : std::nullopt;
 }
 
 error regex_parser::size_error() const { return too_much("instructions of a pattern", work_.of().instructions_max); }
@@ -59,7 +56,7 @@ result<void> regex_parser::part() {
       {
         const auto made = end_group();
         groups_.pop_back();
-        return quantified(made);
+        return quantified(made, false);
       }
     case '|':
       in_.skip(1);
@@ -110,11 +107,17 @@ result<void> regex_parser::look() {
   in_.skip(1);
   const auto end = end_of_group(in_.rest());
   if (end == std::string_view::npos) return in_.wrong("unterminated group");
-  const auto index = lookaround_of(in_.rest().substr(0, end), in_.offset(), behind);
-  if (!index) return index.error();
+  const auto expression = in_.rest().substr(0, end);
+  const auto offset = in_.offset();
   in_.skip(end + 1);
   if (const auto count = in_.quantifier(); !count || *count) return in_.not_supported("a repeated lookaround");
   ++assertions_;
+  if (how_.split_leading && !behind && is_anchored() && parts_ == 0 && assertions_ == leading_.size() + 2) {
+    leading_.push_back({expression, offset, negative});
+    return {};
+  }
+  const auto index = lookaround_of(expression, offset, behind);
+  if (!index) return index.error();
   append(code.look(*index, negative));
   return {};
 }
@@ -123,8 +126,8 @@ result<std::uint32_t> regex_parser::lookaround_of(std::string_view expression, s
   std::string name(1, behind ? '<' : '=');
   name += expression;
   if (const auto found = looks_.index.find(name); found != looks_.index.end()) return found->second;
-  if (depth_ == depth_max) return in_.not_supported("a lookaround within " + std::to_string(depth_max) + " others");
-  regex_parser inner(expression, offset, depth_ + 1, work_, looks_);
+  if (how_.depth == depth_max) return in_.not_supported("a lookaround within " + std::to_string(depth_max) + " others");
+  regex_parser inner(expression, work_, looks_, {.offset = offset, .depth = how_.depth + 1});
   const auto body = inner.run();
   if (!body) return body.error();
   if (behind) {
@@ -185,21 +188,18 @@ result<void> regex_parser::atom() {
   }
   ++parts_;
   if (!work_.spend(16 * set.ranges().size())) return too_much_work(work_);
-  last_set_ = &set;
-  auto outcome = quantified(code.codes(set));
-  last_set_ = nullptr;
-  return outcome;
+  return quantified(code.codes(set), true);
 }
 
 /// Appends an atom, with the quantifier that follows it.
-result<void> regex_parser::quantified(nfa::fragment made) {
+result<void> regex_parser::quantified(nfa::fragment made, bool is_set) {
   const auto count = in_.quantifier();
   if (!count) return count.error();
   if (*count) {
-    const bool is_simple = last_set_ && begins_ && groups_.size() == 1 && parts_ == 1;
-    if (is_simple) shape_ = simple_shape{*last_set_, **count};
+    const bool is_simple = is_set && begins_ && groups_.size() == 1 && parts_ == 1;
+    if (is_simple) counted_ = **count;
     bool fits = true;
-    if (is_simple && keep_simple_)
+    if (is_simple && how_.keep_simple)
       made = code.star(made);
     else
       made = code.repeat(made, (*count)->least, (*count)->most, work_.of().instructions_max, fits);

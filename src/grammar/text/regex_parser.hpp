@@ -25,34 +25,37 @@ class regex_parser {
  public:
   static constexpr std::size_t depth_max = 8, lookarounds_max = 64;
 
-  /// `keep_simple`: a repetition that may be the one of simple() becomes a star.
-  regex_parser(std::string_view pattern, budget& work, lookaround_table& looks, bool keep_simple = false)
-      : in_(pattern, work), work_(work), looks_(looks), keep_simple_(keep_simple) {}
+  struct options {
+    bool keep_simple = false;    ///< a repetition that may be the one of simple() becomes a star
+    bool split_leading = false;  ///< lookaheads directly after a leading ^ go into leading() instead of the code
+    std::size_t offset = 0;      ///< of the expression in the text that messages refer to
+    std::size_t depth = 0;       ///< lookarounds around the expression
+  };
+  regex_parser(std::string_view pattern, budget& work, lookaround_table& looks, const options& how)
+      : in_(pattern, work, how.offset), work_(work), looks_(looks), how_(how) {}
 
   nfa code;
 
   /// The whole expression as a fragment of `code`.
   result<nfa::fragment> run();
 
-  /// If the expression is ^C{m,n}$ with a set C, and perhaps lookarounds before and after it: the set, m and n.
-  struct simple_shape {
-    code_set set;
-    repetition count;
-    bool has_looks = false;  ///< or further assertions
-  };
-  [[nodiscard]] std::optional<simple_shape> simple() const;
+  /// If the expression is ^C{m,n}$ with a set C, and perhaps assertions before and after C{m,n}: m and n.
+  [[nodiscard]] std::optional<repetition> simple() const;
   /// The expression matches at the beginning of the text only.
   [[nodiscard]] bool is_anchored() const { return begins_ && !has_choices_; }
+  /// Lookaheads at the beginning of the text. They are of use if is_anchored(): then they limit the whole expression.
+  struct lookahead {
+    std::string_view expression;
+    std::size_t offset = 0;
+    bool negative = false;
+  };
+  [[nodiscard]] const std::vector<lookahead>& leading() const { return leading_; }
 
  private:
   struct group {
     std::vector<nfa::fragment> choices;
     std::optional<nfa::fragment> sequence;
   };
-
-  /// The expression of a lookaround.
-  regex_parser(std::string_view pattern, std::size_t offset, std::size_t depth, budget& work, lookaround_table& looks)
-      : in_(pattern, work, offset), work_(work), looks_(looks), depth_(depth) {}
 
   [[nodiscard]] error size_error() const;
   result<void> part();
@@ -62,7 +65,7 @@ class regex_parser {
   result<void> word_boundary();
   result<void> assertion(const nfa::fragment& made);
   result<void> atom();
-  result<void> quantified(nfa::fragment made);
+  result<void> quantified(nfa::fragment made, bool is_set);
   void append(const nfa::fragment& made);
   nfa::fragment take_sequence();
   nfa::fragment end_group();
@@ -72,11 +75,11 @@ class regex_parser {
   lookaround_table& looks_;
   std::vector<group> groups_;
   // What has been read: parts that are no assertions, assertions, whether ^ came first, and whether $ came last.
-  std::size_t parts_ = 0, assertions_ = 0, depth_ = 0;
+  std::size_t parts_ = 0, assertions_ = 0;
   bool begins_ = false, ends_ = false, has_choices_ = false;
-  const code_set* last_set_ = nullptr;
-  std::optional<simple_shape> shape_;
-  bool keep_simple_ = false;
+  std::optional<repetition> counted_;  ///< of the first part, if that is a set
+  std::vector<lookahead> leading_;
+  options how_;
 };
 
 }  // namespace skein::grammar

@@ -62,7 +62,7 @@ result<char32_t> regex_scanner::unicode_escape() {
       value = value << 4 | *digit;
       ++at_;
     }
-    if (at_end() || !is_scalar_value(value)) return wrong("bad \\u escape");
+    if (at_end() || value > 0x10ffff) return wrong("bad \\u escape");
     ++at_;
     return static_cast<char32_t>(value);
   }
@@ -76,8 +76,7 @@ result<char32_t> regex_scanner::unicode_escape() {
       return static_cast<char32_t>(0x10000 + ((*unit - 0xd800) << 10) + (*low - 0xdc00));
     at_ = before;
   }
-  if (!is_scalar_value(*unit)) return not_supported("a lone surrogate");
-  return static_cast<char32_t>(*unit);
+  return static_cast<char32_t>(*unit);  // a lone surrogate is in no text, so nothing matches it
 }
 
 result<regex_scanner::member> regex_scanner::escaped() {
