@@ -57,6 +57,21 @@ BOOST_AUTO_TEST_CASE(names_come_in_any_order_and_once) {
   BOOST_TEST(!is_prefix(made, R"({"age":-1)"));
 }
 
+BOOST_AUTO_TEST_CASE(patterns_have_lookarounds_and_properties) {
+  const auto names = schema(R"x({"type":"object","patternProperties":{"^\\p{Lu}(?!-)":{"type":"integer"}},
+    "additionalProperties":false})x");
+  for (const char* const text : {R"({"A":1,"Bc-":2})", R"({"\u00c4":1})", "{\"\xc3\x84\":1}"})
+    BOOST_TEST(accepts(names, text));
+  for (const char* const text : {R"({"a":1})", R"({"A-":1})", R"({"\u00e4":1})"}) BOOST_TEST(!is_prefix(names, text));
+  const auto both = schema(R"x({"type":"string","pattern":"\\bno\\b","not":{"pattern":"(?<!a )no"}})x");
+  BOOST_TEST(accepts(both, R"("a no")"));
+  BOOST_TEST(accepts(both, R"("a\u0020no!")"));
+  for (const char* const text : {R"("no")", R"("a not")", R"("a no no")"}) BOOST_TEST(!accepts(both, text));
+  const auto lengths = schema(R"x({"type":"string","pattern":"^(?!-)[\\p{L}-]{1,300}(?<!-)$","maxLength":4})x");
+  for (const char* const text : {R"("a")", R"("a--b")"}) BOOST_TEST(accepts(lengths, text));
+  for (const char* const text : {R"("")", R"("-a")", R"("a-")", R"("abcde")"}) BOOST_TEST(!accepts(lengths, text));
+}
+
 BOOST_AUTO_TEST_CASE(escapes_are_decoded) {
   const auto made =
       schema(R"({"type":"object","properties":{"k\u00e9y":{"enum":["a\"b","\ud83d\ude00"]}},"required":["k\u00e9y"],

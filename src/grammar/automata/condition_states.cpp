@@ -13,20 +13,31 @@ condition_states::condition_states() : states_(2) {
 }
 
 condition_states::conditions condition_states::with(conditions on, state of, bool negated) {
-  if (of == never || of == always) return (of == always) == negated ? impossible : on;
-  const auto added = of * 2 + (negated ? 1 : 0);
   auto all = list(on);
-  const auto place = std::ranges::lower_bound(all, added);
-  if (place != all.end() && *place == added) return on;
-  if (std::ranges::binary_search(all, added ^ 1)) return impossible;
-  all.insert(place, added);
+  all.push_back(of * 2 + (negated ? 1 : 0));
+  return set_of(std::move(all));
+}
+
+condition_states::conditions condition_states::set_of(std::vector<std::uint32_t> all) {
+  // `never` must not accept, and `always` must: such conditions hold. The opposite ones do not.
+  constexpr std::uint32_t holds[] = {never * 2 + 1, always * 2}, fails[] = {never * 2, always * 2 + 1};
+  std::ranges::sort(all);
+  std::vector<std::uint32_t> kept;
+  for (const auto one : all) {
+    if (std::ranges::find(fails, one) != std::end(fails)) return impossible;
+    if (std::ranges::find(holds, one) != std::end(holds) || (!kept.empty() && kept.back() == one)) continue;
+    if (!kept.empty() && kept.back() == (one ^ 1)) return impossible;
+    kept.push_back(one);
+  }
   const auto [known, is_new] =
-      condition_index_.try_emplace(std::move(all), static_cast<conditions>(condition_lists_.size()));
+      condition_index_.try_emplace(std::move(kept), static_cast<conditions>(condition_lists_.size()));
   if (is_new) condition_lists_.push_back(&known->first);
   return known->second;
 }
 
-bool condition_states::implies(conditions more, conditions less) const {
+bool condition_states::implies(conditions more, conditions less) {
+  work_ += 2;
+  if (less != none && more != less) work_ += list(more).size() + list(less).size();
   return less == none || more == less || std::ranges::includes(list(more), list(less));
 }
 
@@ -40,9 +51,11 @@ condition_states::state condition_states::state_of(std::vector<configuration>& a
   });
   std::vector<configuration> kept;
   std::size_t any_end = 0, place_begin = 0;
+  constexpr std::size_t compared_max = 64;
   for (const auto& one : all) {
     if (!kept.empty() && kept.back().place != one.place) place_begin = kept.size();
     const auto superfluous = [&](std::size_t begin, std::size_t end) {
+      end = std::min(end, begin + compared_max);
       return std::any_of(kept.begin() + static_cast<std::ptrdiff_t>(begin),
                          kept.begin() + static_cast<std::ptrdiff_t>(end),
                          [&](const configuration& each) { return implies(one.on, each.on); });

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "grammar/automata/vector_hash.hpp"
@@ -34,20 +34,25 @@ class condition_states {
 
   /// The set with one more condition; impossible if it cannot hold, alone or beside the others.
   [[nodiscard]] conditions with(conditions on, state of, bool negated);
+  /// The set of these conditions, in any order; impossible if they cannot hold together.
+  [[nodiscard]] conditions set_of(std::vector<std::uint32_t> all);
   /// The state of these configurations, which are sorted and reduced to those that matter.
   [[nodiscard]] state state_of(std::vector<configuration>& all);
 
   [[nodiscard]] const std::vector<std::uint32_t>& list(conditions on) const { return *condition_lists_[on]; }
   [[nodiscard]] const std::vector<configuration>& configurations(state of) const { return states_[of]; }
+  /// The work of state_of() since the last call, in steps of the budget.
+  [[nodiscard]] std::uint64_t take_work() { return std::exchange(work_, 0); }
   [[nodiscard]] std::size_t size() const { return states_.size() + condition_lists_.size(); }
 
  private:
-  [[nodiscard]] bool implies(conditions more, conditions less) const;
+  [[nodiscard]] bool implies(conditions more, conditions less);
 
   std::vector<std::vector<configuration>> states_;
   std::unordered_map<std::vector<std::uint32_t>, state, vector_hash> state_index_;
   std::vector<const std::vector<std::uint32_t>*> condition_lists_;
   std::unordered_map<std::vector<std::uint32_t>, conditions, vector_hash> condition_index_;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace skein::grammar

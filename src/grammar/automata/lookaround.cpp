@@ -213,13 +213,13 @@ class construction {
   }
 
   states::conditions step_conditions(states::conditions on, std::uint32_t c, std::uint32_t context) {
-    states::conditions made = states::none;
-    for (std::size_t k = 0; k < states_.list(on).size() && made != states::impossible; ++k) {
-      const auto one = states_.list(on)[k];
-      made = states_.with(made, step(one / 2, c, context), one % 2 != 0);
-      spend(8);
-    }
-    return made;
+    if (on == states::none) return on;
+    const auto all = states_.list(on);  // a copy: steps add conditions
+    std::vector<std::uint32_t> after;
+    after.reserve(all.size());
+    for (const auto one : all) after.push_back(step(one / 2, c, context) * 2 + one % 2);
+    spend(16 * all.size());
+    return states_.set_of(std::move(after));
   }
 
   /// The state of all that `seeds_` lead to without a byte.
@@ -250,7 +250,7 @@ class construction {
         case nfa::op::look:
         case nfa::op::look_not: {
           const auto more = states_.with(on, here.worth[i.other], i.what == nfa::op::look_not);
-          spend(4 + states_.list(on).size());
+          spend(8 + 8 * states_.list(on).size());
           if (more != states::impossible) pending.push_back({i.out, more});
           break;
         }
@@ -263,8 +263,9 @@ class construction {
       }
     }
     pending.clear();
-    spend(32 * found.size());
-    return states_.state_of(found);
+    const auto made = states_.state_of(found);
+    spend(32 * found.size() + states_.take_work());
+    return made;
   }
 
   /// False the second time in one closure.

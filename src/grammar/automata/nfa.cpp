@@ -56,6 +56,16 @@ nfa::fragment nfa::call(std::uint32_t rule) {
 nfa::fragment nfa::codes(const code_set& set) {
   const auto sequences = utf8_sequences(set);
   if (sequences.empty()) return never();
+  if (sequences.size() == 1) {
+    const auto& [part, length] = sequences.front();
+    const auto at = static_cast<std::uint32_t>(code_.size());
+    for (int k = 0; k < length; ++k)
+      push({.what = op::byte,
+            .low = part[k].first,
+            .high = part[k].last,
+            .out = at + static_cast<std::uint32_t>(k) + 1});
+    return {at, at, push({})};
+  }
   const auto made = minimal_automaton(sequences);
   const auto first = static_cast<std::uint32_t>(code_.size());
   // A node is a split and a byte for each edge but the last one, which has no split.

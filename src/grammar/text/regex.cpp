@@ -13,7 +13,7 @@ class compilation {
 
   /// Must succeed before the rest may be called.
   result<void> read() {
-    if (const auto done = read_once(); !done) return done;
+    if (const auto done = read_once(); !done) return done.error();
     if (parser_->leading().empty() || parser_->is_anchored()) return {};
     how_.split_leading = false;  // the lookaheads belong to the first of several alternatives
     looks_ = {};
