@@ -67,6 +67,12 @@ BOOST_AUTO_TEST_CASE(patterns_have_lookarounds_and_properties) {
   BOOST_TEST(accepts(both, R"("a no")"));
   BOOST_TEST(accepts(both, R"("a\u0020no!")"));
   for (const char* const text : {R"("no")", R"("a not")", R"("a no no")"}) BOOST_TEST(!accepts(both, text));
+  const auto between = schema(R"x({"type":"string","pattern":"(?!\\u00e9|$)"})x");
+  BOOST_TEST(accepts(between, R"("\u00e9a")"));
+  BOOST_TEST(!accepts(between, "\"\xc3\xa9\""));  // no match may begin within a character
+  const auto counted = schema(R"x({"type":"string","pattern":"^[ab]{9,12}(?=c)c$"})x");
+  BOOST_TEST(accepts(counted, R"("aaaabbbbaaaac")"));
+  for (const char* const text : {R"("aaaabbbbc")", R"("aaaabbbbaaaaac")"}) BOOST_TEST(!accepts(counted, text));
   const auto lengths = schema(R"x({"type":"string","pattern":"^(?!-)[\\p{L}-]{1,300}(?<!-)$","maxLength":4})x");
   for (const char* const text : {R"("a")", R"("a--b")"}) BOOST_TEST(accepts(lengths, text));
   for (const char* const text : {R"("")", R"("-a")", R"("a-")", R"("abcde")"}) BOOST_TEST(!accepts(lengths, text));
