@@ -30,11 +30,35 @@ const row rows[] = {
     {"^(?!ab)[a-c]{2}", {"aa", "ba"}, {"ab", "a"}},
     {"^(?=.*\\d)[a-z\\d]{3}", {"a1b", "123"}, {"abc"}},
     {"x{,2}", {"x{,2}"}, {"xx"}},
+    {"[\\ud800-\\udfffa]", {"a"}, {"b", "\xed\xa0\x80"}},
+    {"^(?=a)[ab]*|c", {"ab", "c"}, {"ba", "cc"}},
+    {"^(?=a+$)(?!aaa).*", {"a", "aa"}, {"aaa", "ab", ""}},
+    {"(?:(?!--)[a-z-])+", {"a-b", "-a-"}, {"--", "a--b"}},
+    {"a(?=.*\\d)[a-z]*\\d?", {"ab1", "a1"}, {"ab", "a"}},
+    {"(?:a(?=b)|b(?!b)|c)*", {"abab", "cb"}, {"a", "aab", "bb"}},
+    {"(?!(?!a))a", {"a"}, {"b"}},
+    {"a(?!$)b?", {"ab"}, {"a"}},
+    {"a(?<=a$)b?", {"a"}, {"ab"}},
+    {"(?:a(?<!a$))*b?", {"ab", "aab"}, {"a", "aa"}},
+    {".*(?<=[ab])(?<!ab)", {"a", "bb"}, {"ab", "c", ""}},
+    {"(?<=^|-)a(?<=(?:(?=a$))?a)", {"a"}, {"-a"}},
+    {"\\bab?\\b.*", {"a", "ab-", "a b"}, {"ac", "a_"}},
+    {"\\B-\\B|a\\Bb", {"-", "ab"}, {"a"}},
+    {"[\\p{Lu}\\d]+\\P{L}",
+     {"\xc3\x84"
+      "1-",
+      "A1"},
+     {"a1", "1A"}},
+    {"\\p{Script=Greek}\\p{gc=Nd}",
+     {"\xce\xa9"
+      "1"},
+     {"a1", "\xce\xa9"}},
 };
 
 const char* const refused[] = {
-    "(",       ")",      "a**",  "*a",     "[a", "[b-a]", "a{3,2}",        "\\1",
-    "(?<=a)b", "a(?=b)", "\\bx", "\\p{L}", "\\", "a\\",   "a{1000000000}", "((a{1000}){1000}){1000}",
+    "(",        ")",       "a**",        "*a",      "[a",  "[b-a]", "a{3,2}",        "\\1",
+    "(?=a)*b",  "(?<=a)+", "\\b*",       "(?=a",    "\\",  "a\\",   "a{1000000000}", "((a{1000}){1000}){1000}",
+    "\\p{Abc}", "\\pL",    "\\p{sc=Abc", "(?<=a))", "\\A", "(?s).", "(?<!(?=[)])",   "[\\B]",
     "\xff"};
 
 }  // namespace
@@ -59,6 +83,22 @@ BOOST_AUTO_TEST_CASE(refusals_have_a_reason) {
     BOOST_TEST(!made.has_value(), pattern);
     if (!made) BOOST_TEST(!made.error().message.empty());
   }
+}
+
+BOOST_AUTO_TEST_CASE(messages_name_what_is_not_known) {
+  BOOST_TEST(grammar::from_regex("a(?=b\\p{Graph})").error().message ==
+             "regular expression: the Unicode property Graph at offset 7 is not supported");
+  BOOST_TEST(grammar::from_regex("a\\Z").error().message == "regular expression: unknown escape \\Z at offset 3");
+}
+
+BOOST_AUTO_TEST_CASE(lookarounds_have_limits) {
+  std::string nested = "a", many;
+  for (int i = 0; i < 8; ++i) nested = "(?=" + nested + ")";
+  BOOST_TEST(grammar::from_regex(nested + "a").has_value());
+  BOOST_TEST(!grammar::from_regex("(?=" + nested + ")a").has_value());
+  BOOST_TEST(!grammar::from_regex(std::string(100'000, '(').insert(0, "(?=") + "a").has_value());
+  for (int i = 0; i < 65; ++i) many += "(?!" + std::to_string(i) + "x)";
+  BOOST_TEST(!grammar::from_regex(many).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(nesting_needs_no_stack) {

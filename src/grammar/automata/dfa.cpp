@@ -1,45 +1,19 @@
 #include "grammar/automata/dfa.hpp"
 
 #include <algorithm>
-#include <bitset>
 #include <unordered_map>
+
+#include "grammar/automata/byte_classes.hpp"
+#include "grammar/automata/vector_hash.hpp"
 
 namespace skein::grammar {
 namespace {
-
-/// Marks the boundaries of byte ranges; bytes between two boundaries form a class.
-class byte_classes {
- public:
-  void add(unsigned low, unsigned high) {
-    cut_.set(low);
-    cut_.set(high + 1);
-  }
-  void write(dfa& into) const {
-    std::uint8_t at = 0;
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      if (byte > 0 && cut_.test(byte)) ++at;
-      into.class_of[byte] = at;
-    }
-    into.classes = at + 1u;
-  }
-
- private:
-  std::bitset<257> cut_;
-};
 
 std::array<unsigned char, 256> first_bytes(const dfa& of) {
   std::array<unsigned char, 256> first{};
   for (unsigned byte = 256; byte-- > 0;) first[of.class_of[byte]] = static_cast<unsigned char>(byte);
   return first;
 }
-
-struct vector_hash {
-  std::size_t operator()(const std::vector<std::uint32_t>& key) const {
-    std::uint64_t h = 0x9e3779b97f4a7c15u + key.size();
-    for (const auto x : key) h = (h ^ x) * 0xff51afd7ed558ccdu, h ^= h >> 32;
-    return static_cast<std::size_t>(h);
-  }
-};
 
 class subset_construction {
  public:
@@ -132,6 +106,8 @@ class subset_construction {
           if (at_end) pending_.push_back(i.out);
           current_.push_back(here);
           break;
+        case nfa::op::look:  // see lookaround.hpp
+        case nfa::op::look_not:
         case nfa::op::call:  // not in a pattern
         case nfa::op::fail: break;
         case nfa::op::byte:

@@ -1,5 +1,7 @@
 #include "grammar/automata/nfa.hpp"
 
+#include "grammar/automata/utf8_automaton.hpp"
+
 namespace skein::grammar {
 
 std::uint32_t nfa::push(instruction made) {
@@ -19,6 +21,12 @@ nfa::fragment nfa::never() {
 
 nfa::fragment nfa::assertion(op which) {
   const auto at = push({.what = which});
+  code_[at].out = push({});
+  return {at, at, at + 1};
+}
+
+nfa::fragment nfa::look(std::uint32_t lookaround, bool negative) {
+  const auto at = push({.what = negative ? op::look_not : op::look, .other = lookaround});
   code_[at].out = push({});
   return {at, at, at + 1};
 }
@@ -48,23 +56,38 @@ nfa::fragment nfa::call(std::uint32_t rule) {
 nfa::fragment nfa::codes(const code_set& set) {
   const auto sequences = utf8_sequences(set);
   if (sequences.empty()) return never();
-  const auto first = static_cast<std::uint32_t>(code_.size());
-  std::vector<std::uint32_t> ends;
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    if (i + 1 < sequences.size()) {
-      const auto split = push({.what = op::split});
-      code_[split].out = split + 1;
-      code_[split].other = split + 1 + static_cast<std::uint32_t>(sequences[i].length);
-    }
-    for (int k = 0; k < sequences[i].length; ++k) {
-      const auto at = push({.what = op::byte, .low = sequences[i].part[k].first, .high = sequences[i].part[k].last});
-      code_[at].out = at + 1;
-    }
-    ends.push_back(static_cast<std::uint32_t>(code_.size() - 1));
+  if (sequences.size() == 1) {
+    const auto& [part, length] = sequences.front();
+    const auto at = static_cast<std::uint32_t>(code_.size());
+    for (int k = 0; k < length; ++k)
+      push({.what = op::byte,
+            .low = part[k].first,
+            .high = part[k].last,
+            .out = at + static_cast<std::uint32_t>(k) + 1});
+    return {at, at, push({})};
   }
-  const auto exit = push({});
-  for (const auto end : ends) code_[end].out = exit;
-  return {first, first, exit};
+  const auto made = minimal_automaton(sequences);
+  const auto first = static_cast<std::uint32_t>(code_.size());
+  // A node is a split and a byte for each edge but the last one, which has no split.
+  std::vector<std::uint32_t> entries;
+  std::uint32_t size = 0;
+  for (const auto& edges : made.nodes) {
+    entries.push_back(first + size);
+    size += static_cast<std::uint32_t>(2 * edges.size() - 1);
+  }
+  const auto exit = first + size;
+  for (const auto& edges : made.nodes) {
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      const auto& [low, high, to] = edges[i];
+      if (i + 1 < edges.size()) {
+        const auto split = push({.what = op::split});
+        code_[split].out = split + 1;
+        code_[split].other = split + 2;
+      }
+      push({.what = op::byte, .low = low, .high = high, .out = to == utf8_automaton::end ? exit : entries[to]});
+    }
+  }
+  return {first, entries.back(), push({})};
 }
 
 nfa::fragment nfa::automaton(std::uint32_t states, std::uint32_t start, std::span<const step> steps,
@@ -198,6 +221,12 @@ void nfa::accept_anywhere(const fragment& a, std::uint32_t label) {
   const auto skip = push({.what = op::byte, .low = 0, .high = 255});
   code_[skip].out = push({.what = op::split, .out = a.entry, .other = skip});
   add_start(code_[skip].out);
+}
+
+void nfa::begin_at_any_character() {
+  const auto skip = codes(any_set());
+  start = push({.what = op::split, .out = start, .other = skip.entry});
+  code_[skip.exit].out = start;
 }
 
 }  // namespace skein::grammar

@@ -18,6 +18,8 @@ class nfa {
     byte,        ///< consumes a byte low .. high, then to `out`
     text_begin,  ///< to `out`, at the beginning of the text only
     text_end,    ///< to `out`, at the end of the text only
+    look,        ///< to `out`, where the lookaround `other` matches; only for determinise() of lookaround.hpp
+    look_not,    ///< to `out`, where it does not match
     fail,        ///< no way on
     call,        ///< in a grammar of rules: the rule `other`, then to `out`
     match,       ///< accepts at the end of the text; `other` is the label
@@ -38,6 +40,7 @@ class nfa {
   fragment empty();
   fragment never();
   fragment assertion(op which);
+  fragment look(std::uint32_t lookaround, bool negative);
   fragment bytes(unsigned char low, unsigned char high);
   fragment text(std::string_view literal);
   fragment call(std::uint32_t rule);
@@ -73,6 +76,14 @@ class nfa {
   void accept(const fragment& a, std::uint32_t label = 1);
   /// Makes the automaton search for `a` anywhere in the text. Several searches may follow each other.
   void accept_anywhere(const fragment& a, std::uint32_t label = 1);
+  /// Ends `a` in a match of a prefix.
+  void accept_prefix(const fragment& a) {
+    code_[a.exit].out = push({.what = op::match_any, .other = 1});
+    start = a.entry;
+  }
+  /// Makes the automaton begin at any character. With lookarounds it must not begin inside of one, as the faster
+  /// accept_anywhere does: `(?!\u00e9|$)` holds in the middle of U+00E9.
+  void begin_at_any_character();
 
   [[nodiscard]] const std::vector<instruction>& code() const { return code_; }
   [[nodiscard]] std::size_t size() const { return code_.size(); }

@@ -14,10 +14,11 @@ struct pattern_language {
   std::uint32_t least = 0, most = no_limit;
 };
 
-/// Compiles a regular expression of ECMA-262 over code points. Supported: alternatives, groups, quantifiers, classes,
-/// the escapes \d \w \s \D \W \S \t \n \r \v \f \0 \cX \xHH \uHHHH \u{H}, the assertions ^ and $, and lookaheads at the
-/// beginning of the whole expression. Errors: invalid_argument with the offset; unsupported for back references, other
-/// lookarounds, \b, \p; too_large.
+/// Compiles a regular expression of ECMA-262 with the flag `u`. Supported: alternatives, groups, quantifiers, classes,
+/// the escapes \d \w \s \D \W \S \t \n \r \v \f \0 \cX \xHH \uHHHH \u{H}, \p{...} and \P{...} (unicode_properties.hpp),
+/// and the assertions ^ $ \b \B, lookaheads and lookbehinds. A backslash may precede any punctuation. Errors:
+/// invalid_argument with the offset; unsupported for back references, group modifiers, unknown properties, and more or
+/// deeper lookarounds than regex_parser allows; too_large.
 
 /// The texts in which the expression occurs. `^.{1,255}$` and the like become a short automaton with a limit of length.
 [[nodiscard]] result<pattern_language> compile_search(std::string_view pattern, budget& work);

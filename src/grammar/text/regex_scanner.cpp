@@ -1,11 +1,13 @@
 #include "grammar/text/regex_scanner.hpp"
 
 #include "base/utf8.hpp"
+#include "grammar/text/unicode_properties.hpp"
 
 namespace skein::grammar {
 namespace {
 
 constexpr std::uint32_t count_max = 1'000'000;
+constexpr std::uint64_t property_work = 6'000;  // steps that a Unicode property takes
 
 std::optional<std::uint32_t> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<std::uint32_t>(c - '0');
@@ -19,12 +21,12 @@ bool is_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 
 }  // namespace
 
 error regex_scanner::wrong(const std::string& what) const {
-  return {error_kind::invalid_argument, "regular expression: " + what + " at offset " + std::to_string(at_), {}};
+  return {error_kind::invalid_argument, "regular expression: " + what + " at offset " + std::to_string(offset()), {}};
 }
 
 error regex_scanner::not_supported(const std::string& what) const {
   return {error_kind::unsupported,
-          "regular expression: " + what + " at offset " + std::to_string(at_) + " is not supported",
+          "regular expression: " + what + " at offset " + std::to_string(offset()) + " is not supported",
           {}};
 }
 
@@ -60,7 +62,7 @@ result<char32_t> regex_scanner::unicode_escape() {
       value = value << 4 | *digit;
       ++at_;
     }
-    if (at_end() || !is_scalar_value(value)) return wrong("bad \\u escape");
+    if (at_end() || value > 0x10ffff) return wrong("bad \\u escape");
     ++at_;
     return static_cast<char32_t>(value);
   }
@@ -74,11 +76,10 @@ result<char32_t> regex_scanner::unicode_escape() {
       return static_cast<char32_t>(0x10000 + ((*unit - 0xd800) << 10) + (*low - 0xdc00));
     at_ = before;
   }
-  if (!is_scalar_value(*unit)) return not_supported("a lone surrogate");
-  return static_cast<char32_t>(*unit);
+  return static_cast<char32_t>(*unit);  // a lone surrogate is in no text, so nothing matches it
 }
 
-result<regex_scanner::member> regex_scanner::escaped(bool in_class) {
+result<regex_scanner::member> regex_scanner::escaped() {
   if (at_end()) return wrong("backslash at the end");
   const auto next = character();
   if (!next) return next.error();
@@ -115,22 +116,37 @@ result<regex_scanner::member> regex_scanner::escaped(bool in_class) {
       if (!code) return code.error();
       return single(*code);
     }
-    case 'b':
-      if (in_class) return single('\b');
-      return not_supported("a word boundary");
-    case 'B': return not_supported("a word boundary");
+    case 'b': return single('\b');  // in a class; regex_parser reads word boundaries
     case 'k': return not_supported("a back reference");
     case 'p':
-    case 'P': return not_supported("a Unicode property");
+    case 'P': {
+      auto read = property(*next == 'P');
+      if (!read) return read.error();
+      return set_of(std::move(*read));
+    }
     default: break;
   }
   if (*next >= '1' && *next <= '9') return not_supported("a back reference");
-  if (is_letter(*next)) return wrong("unknown escape");
+  if (is_letter(*next)) return wrong(std::string("unknown escape \\") + static_cast<char>(*next));
   return single(*next);
 }
 
+result<code_set> regex_scanner::property(bool inverted) {
+  const auto is_in_name = [](char c) { return is_letter(static_cast<unsigned char>(c)) || c == '_' || c == '='; };
+  const auto begin = at_ + 1;
+  auto end = begin;
+  while (end < text_.size() && is_in_name(text_[end])) ++end;
+  if (peek() != '{' || end == text_.size() || text_[end] != '}') return wrong("bad \\p escape");
+  const auto name = text_.substr(begin, end - begin);
+  if (!work_.spend(property_work)) return too_much_work(work_);
+  auto made = unicode_property(name);
+  if (!made) return not_supported("the Unicode property " + std::string(name.substr(0, 64)));
+  at_ = end + 1;
+  return inverted ? made->inverted() : std::move(*made);
+}
+
 result<code_set> regex_scanner::escape() {
-  auto read = escaped(false);
+  auto read = escaped();
   if (!read) return read.error();
   if (read->is_single) read->set.add(read->code);
   return read->set.normalised();
@@ -139,7 +155,7 @@ result<code_set> regex_scanner::escape() {
 result<regex_scanner::member> regex_scanner::class_member() {
   if (peek() == '\\') {
     ++at_;
-    return escaped(true);
+    return escaped();
   }
   const auto code = character();
   if (!code) return code.error();

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "grammar/automata/code_set.hpp"
+#include "grammar/automata/limits.hpp"
 
 namespace skein::grammar {
 
@@ -17,13 +18,15 @@ struct repetition {
 /// Reads the parts of a regular expression from left to right: characters, escapes, classes and quantifiers.
 class regex_scanner {
  public:
-  explicit regex_scanner(std::string_view pattern) : text_(pattern) {}
+  /// `offset`: of the pattern in the text that messages refer to.
+  regex_scanner(std::string_view pattern, budget& work, std::size_t offset = 0)
+      : text_(pattern), work_(work), base_(offset) {}
 
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] char peek() const { return at_end() ? '\0' : text_[at_]; }
   [[nodiscard]] bool starts(std::string_view what) const { return text_.substr(at_).starts_with(what); }
   void skip(std::size_t bytes) { at_ += bytes; }
-  [[nodiscard]] std::size_t offset() const { return at_; }
+  [[nodiscard]] std::size_t offset() const { return base_ + at_; }
   [[nodiscard]] std::string_view rest() const { return text_.substr(at_); }
 
   /// The next character; the pattern must not be at its end. Ill-formed UTF-8 is an error.
@@ -44,14 +47,16 @@ class regex_scanner {
     bool is_single = false;
     char32_t code = 0;
   };
-  [[nodiscard]] result<member> escaped(bool in_class);
+  [[nodiscard]] result<member> escaped();
   [[nodiscard]] result<member> class_member();
   [[nodiscard]] std::optional<std::uint32_t> hex(std::size_t digits);
   [[nodiscard]] std::optional<std::uint32_t> number();
   [[nodiscard]] result<char32_t> unicode_escape();
+  [[nodiscard]] result<code_set> property(bool inverted);
 
   std::string_view text_;
-  std::size_t at_ = 0;
+  budget& work_;
+  std::size_t at_ = 0, base_ = 0;
 };
 
 }  // namespace skein::grammar
