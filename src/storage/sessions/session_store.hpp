@@ -53,8 +53,7 @@ class session_store {
   /// A number for a new session, never given out before, not even by an earlier process.
   [[nodiscard]] result<session_uid> new_uid();
   /// Lets a session share states of other sessions, whose versions it also has. Takes effect at once and is written
-  /// with
-  /// the session's next commit. Ends when the session is removed; `unshare` undoes it if the commit never happens.
+  /// with the session's next commit. Ends when the session is removed; `unshare` undoes it if the commit never happens.
   void share(session_uid borrower, std::vector<state_key> states);
   void unshare(session_uid borrower);
   [[nodiscard]] const state_shares& shares() const { return shares_; }
