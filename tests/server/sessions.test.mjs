@@ -109,7 +109,7 @@ describe('chats with the demo model', () => {
     assert.equal(again.status, 409);
     const { error } = await again.json();
     assert.deepEqual([error.param, error.code], ['replace', null]);
-    assert.match(error.message, /'copy' already exists; replace=true/);
+    assert.match(error.message, /'copy' already exists; set replace=true/);
     const torn = Buffer.from(file);
     torn[torn.length >> 1] ^= 1;
     assert.ok([400, 410].includes((await put('torn', torn)).status));
