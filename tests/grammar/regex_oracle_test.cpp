@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/utf8.hpp"
 #include "grammar/schema/json_tree.hpp"
 #include "grammar/text/regex.hpp"
 #include "grammar/text/unicode_properties.hpp"
@@ -20,14 +21,8 @@ json_tree read(const std::string& name) {
       .value();
 }
 
-std::uint32_t characters_of(std::string_view text) {
-  std::uint32_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return count;
-}
-
 bool accepts(const pattern_language& of, std::string_view text) {
-  const auto count = characters_of(text);
+  const auto count = utf8_length(text);
   return of.automaton.match(text) != 0 && count >= of.least && count <= of.most;
 }
 

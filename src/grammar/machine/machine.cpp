@@ -109,7 +109,7 @@ std::uint32_t machine::recorded(std::uint32_t top, std::uint64_t value) {
 }
 
 std::uint32_t machine::push(frame::kind what, std::uint32_t spec, std::uint32_t parent) {
-  const std::uint32_t depth = parent == program::none ? 1 : frames_[parent].depth + 1;
+  const std::uint32_t depth = frames_.depth_on(parent);
   if (depth > program_.bounds.depth_max) return program::none;
   frame made{.what = what, .parent = parent, .spec = spec, .depth = depth};
   made.digested = (parent != program::none && frames_[parent].digested) || unique_.is_unique(made);

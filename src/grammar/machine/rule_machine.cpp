@@ -48,7 +48,7 @@ bool rule_machine::follow(std::uint32_t from, std::uint32_t top, std::vector<thr
 
 /// A frame with the instruction to go on from; none if it would be too deep.
 std::uint32_t rule_machine::call(std::uint32_t after, std::uint32_t stack) {
-  const std::uint32_t depth = stack == program::none ? 1 : frames_[stack].depth + 1;
+  const std::uint32_t depth = frames_.depth_on(stack);
   if (depth > program_.bounds.depth_max) return program::none;
   return frames_.add({.what = frame::kind::call, .parent = stack, .spec = after, .depth = depth}, 0);
 }

@@ -34,6 +34,10 @@ class frame_store {
  public:
   [[nodiscard]] const frame& operator[](std::uint32_t at) const { return frames_[at]; }
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
+  /// The depth of a frame whose parent is `parent`.
+  [[nodiscard]] std::uint32_t depth_on(std::uint32_t parent) const {
+    return parent == program::none ? 1 : frames_[parent].depth + 1;
+  }
   [[nodiscard]] std::span<const std::uint64_t> seen(const frame& of, std::size_t words) const {
     return {bits_.data() + of.seen, words};
   }

@@ -32,8 +32,7 @@ result<void> make_directory(const std::string& path) {
   if (std::filesystem::create_directories(path, failed))
     std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
   if (!failed) return {};
-  const auto kind = failed == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
-  return error{kind, "cannot create the directory " + path + ": " + failed.message(), {}};
+  return failed_at("cannot create the directory " + path, failed);
 }
 
 /// Outcome of looking for a file; unknown: an error that does not tell whether the file exists.

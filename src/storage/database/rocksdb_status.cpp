@@ -30,4 +30,9 @@ error from_status(const rocksdb::Status& status, std::string_view doing) {
   return {kind_of(status, text), std::string(doing).append(": ").append(text), {}};
 }
 
+error failed_at(const std::string& doing, const std::error_code& why) {
+  const auto kind = why == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
+  return error{kind, doing + ": " + why.message(), {}};
+}
+
 }  // namespace skein::storage

@@ -134,11 +134,6 @@ class cursor {
 
 }  // namespace
 
-error failed_at(const std::string& doing, const std::error_code& why) {
-  const auto kind = why == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
-  return error{kind, doing + ": " + why.message(), {}};
-}
-
 open_files::~open_files() {
   if (!db) return;
   for (auto* const one : handles) (void)db->DestroyColumnFamilyHandle(one);
@@ -271,7 +266,7 @@ result<void> salvage::open_table(const fs::path& path) {
       sources_.push_back({where, tables_.db.get(), handle});
       return {};
     }
-    if (status.IsNoSpace()) return from_status(status, "importing " + path.string());
+    if (auto why = from_status(status, "importing " + path.string()); why.kind == error_kind::no_space) return why;
   }
   damaged_.push_back({name, std::string(to_string(where)) + ": " + status.ToString()});
   for (auto& [key, value] : read_around_damage(file)) of_damaged_tables_.push_back({where, key, std::move(value)});

@@ -34,9 +34,6 @@ struct open_files {
   open_files& operator=(const open_files&) = delete;
 };
 
-/// Kinds: no_space, io.
-[[nodiscard]] error failed_at(const std::string& doing, const std::error_code& why);
-
 /// Reads all readable data of a database's files, whichever of them are damaged or missing, without the MANIFEST. Each
 /// table file is imported into a temporary database as a hard link, so the original stays unchanged; the log goes
 /// through RocksDB's repair. (RocksDB's repair of a whole database drops the blob files, drops a table for one bad
