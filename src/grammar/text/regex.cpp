@@ -57,7 +57,7 @@ class compilation {
     for (const auto& look : parser_->leading()) {
       if (!made) return made;
       lookaround_table looks;
-      regex_parser parser(look.expression, work_, looks, {.offset = look.offset, .depth = 1});
+      regex_parser parser(look.expression, work_, looks, {.offset = look.offset, .depth = 1, .flags = look.flags});
       const auto body = parser.run();
       if (!body) return body.error();
       parser.code.accept_prefix(*body);

@@ -55,6 +55,7 @@ result<void> regex_parser::part() {
       in_.skip(1);
       {
         const auto made = end_group();
+        in_.flags = groups_.back().outside;
         groups_.pop_back();
         return quantified(made, false);
       }
@@ -64,40 +65,74 @@ result<void> regex_parser::part() {
       has_choices_ = has_choices_ || groups_.size() == 1;
       groups_.back().choices.push_back(take_sequence());
       return {};
-    case '^':
-      in_.skip(1);
-      begins_ = begins_ || parts_ + assertions_ == 0;
-      return assertion(code.assertion(nfa::op::text_begin));
-    case '$':
-      in_.skip(1);
-      ends_ = in_.at_end() && groups_.size() == 1;
-      return assertion(code.assertion(nfa::op::text_end));
+    case '^': in_.skip(1); return text_bound(false, in_.flags.multiline);
+    case '$': in_.skip(1); return text_bound(true, in_.flags.multiline);
     case '*':
     case '+':
     case '?': return in_.wrong("nothing to repeat");
     case '\\':
       if (in_.starts("\\b") || in_.starts("\\B")) return word_boundary();
+      if (in_.starts("\\A") || in_.starts("\\Z")) {  // of other dialects
+        const bool end = in_.starts("\\Z");
+        in_.skip(2);
+        return text_bound(end, false);
+      }
       return atom();
     default: return atom();
   }
 }
 
 result<void> regex_parser::open() {
+  const bool first = parts_ + assertions_ == 0 && groups_.size() == 1;
+  const auto outside = in_.flags;
   in_.skip(1);
   if (in_.starts("?=") || in_.starts("?!") || in_.starts("?<=") || in_.starts("?<!")) return look();
+  if (in_.peek() == '?') {
+    in_.skip(1);
+    const auto is_group = open_other();
+    if (!is_group) return is_group.error();
+    if (!*is_group) return first ? result<void>() : result<void>(in_.wrong("flags that are not at the beginning"));
+  }
   ++parts_;
-  if (in_.starts("?:")) {
-    in_.skip(2);
-  } else if (in_.starts("?<")) {
+  if (groups_.size() > work_.of().instructions_max) return size_error();
+  groups_.emplace_back().outside = outside;
+  return {};
+}
+
+/// What follows `(?`, apart from lookarounds. False if these are flags for the rest of the expression.
+result<bool> regex_parser::open_other() {
+  if (in_.peek() == ':') {
+    in_.skip(1);
+    return true;
+  }
+  if (in_.starts("<") || in_.starts("P<")) {
     const auto end = in_.rest().find('>');
     if (end == std::string_view::npos) return in_.wrong("bad group name");
     in_.skip(end + 1);
-  } else if (in_.peek() == '?') {
-    return in_.not_supported("a group modifier");
+    return true;
   }
-  if (groups_.size() > work_.of().instructions_max) return size_error();
-  groups_.emplace_back();
-  return {};
+  for (const char* const end : {":", ")"}) {
+    const auto flags = in_.read_flags(end, in_.flags);
+    if (!flags) return flags.error();
+    if (!*flags) continue;
+    in_.flags = **flags;
+    return *end == ':';
+  }
+  return in_.not_supported("a group modifier");
+}
+
+/// ^ and $; with the flag m, (?<=^|\n) and (?=\n|$).
+result<void> regex_parser::text_bound(bool end, bool multiline) {
+  if (multiline) {
+    const auto at = lookaround_of(end ? "\\n|$" : "^|\\n", in_.offset(), !end, {});
+    if (!at) return at.error();
+    return assertion(code.look(*at, false));
+  }
+  if (end)
+    ends_ = in_.at_end() && groups_.size() == 1;
+  else
+    begins_ = begins_ || parts_ + assertions_ == 0;
+  return assertion(code.assertion(end ? nfa::op::text_end : nfa::op::text_begin));
 }
 
 result<void> regex_parser::look() {
@@ -113,21 +148,23 @@ result<void> regex_parser::look() {
   if (const auto count = in_.quantifier(); !count || *count) return in_.not_supported("a repeated lookaround");
   ++assertions_;
   if (how_.split_leading && !behind && is_anchored() && parts_ == 0 && assertions_ == leading_.size() + 2) {
-    leading_.push_back({expression, offset, negative});
+    leading_.push_back({expression, offset, negative, in_.flags});
     return {};
   }
-  const auto index = lookaround_of(expression, offset, behind);
+  const auto index = lookaround_of(expression, offset, behind, in_.flags);
   if (!index) return index.error();
   append(code.look(*index, negative));
   return {};
 }
 
-result<std::uint32_t> regex_parser::lookaround_of(std::string_view expression, std::size_t offset, bool behind) {
+result<std::uint32_t> regex_parser::lookaround_of(std::string_view expression, std::size_t offset, bool behind,
+                                                  const regex_flags& flags) {
   std::string name(1, behind ? '<' : '=');
+  for (const bool flag : {flags.ignore_case, flags.dot_all, flags.multiline}) name += flag ? '1' : '0';
   name += expression;
   if (const auto found = looks_.index.find(name); found != looks_.index.end()) return found->second;
   if (how_.depth == depth_max) return in_.not_supported("a lookaround within " + std::to_string(depth_max) + " others");
-  regex_parser inner(expression, work_, looks_, {.offset = offset, .depth = how_.depth + 1});
+  regex_parser inner(expression, work_, looks_, {.offset = offset, .depth = how_.depth + 1, .flags = flags});
   const auto body = inner.run();
   if (!body) return body.error();
   if (behind) {
@@ -148,7 +185,8 @@ result<std::uint32_t> regex_parser::lookaround_of(std::string_view expression, s
 result<void> regex_parser::word_boundary() {
   const bool inside = in_.starts("\\B");
   in_.skip(2);
-  const auto before = lookaround_of("\\w", in_.offset(), true), after = lookaround_of("\\w", in_.offset(), false);
+  const auto before = lookaround_of("\\w", in_.offset(), true, {}),
+             after = lookaround_of("\\w", in_.offset(), false, {});
   if (!before) return before.error();
   if (!after) return after.error();
   std::array<nfa::fragment, 2> cases{};
@@ -180,11 +218,11 @@ result<void> regex_parser::atom() {
     set = std::move(*read);
   } else if (in_.peek() == '.') {
     in_.skip(1);
-    set = dot_set();
+    set = in_.flags.dot_all ? any_set() : dot_set();
   } else {
-    const auto read = in_.character();
+    auto read = in_.literal();
     if (!read) return read.error();
-    set.add(*read);
+    set = std::move(*read);
   }
   ++parts_;
   if (!work_.spend(16 * set.ranges().size())) return too_much_work(work_);

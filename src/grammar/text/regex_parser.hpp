@@ -17,7 +17,7 @@ namespace skein::grammar {
 /// The lookarounds of an expression, inner ones first, each of them once.
 struct lookaround_table {
   std::vector<lookaround> all;
-  std::map<std::string, std::uint32_t, std::less<>> index;  ///< by `=` or `<` and the expression
+  std::map<std::string, std::uint32_t, std::less<>> index;  ///< by `=` or `<`, the flags and the expression
 };
 
 /// Makes an NFA of an expression, with `look` instructions for its lookarounds.
@@ -30,9 +30,12 @@ class regex_parser {
     bool split_leading = false;  ///< lookaheads directly after a leading ^ go into leading() instead of the code
     std::size_t offset = 0;      ///< of the expression in the text that messages refer to
     std::size_t depth = 0;       ///< lookarounds around the expression
+    regex_flags flags = {};      ///< of the group around the expression
   };
   regex_parser(std::string_view pattern, budget& work, lookaround_table& looks, const options& how)
-      : in_(pattern, work, how.offset), work_(work), looks_(looks), how_(how) {}
+      : in_(pattern, work, how.offset), work_(work), looks_(looks), how_(how) {
+    in_.flags = how.flags;
+  }
 
   nfa code;
 
@@ -48,6 +51,7 @@ class regex_parser {
     std::string_view expression;
     std::size_t offset = 0;
     bool negative = false;
+    regex_flags flags = {};
   };
   [[nodiscard]] const std::vector<lookahead>& leading() const { return leading_; }
 
@@ -55,14 +59,18 @@ class regex_parser {
   struct group {
     std::vector<nfa::fragment> choices;
     std::optional<nfa::fragment> sequence;
+    regex_flags outside;  ///< those that hold after the group
   };
 
   [[nodiscard]] error size_error() const;
   result<void> part();
   result<void> open();
   result<void> look();
-  result<std::uint32_t> lookaround_of(std::string_view expression, std::size_t offset, bool behind);
+  result<bool> open_other();
+  result<std::uint32_t> lookaround_of(std::string_view expression, std::size_t offset, bool behind,
+                                      const regex_flags& flags);
   result<void> word_boundary();
+  result<void> text_bound(bool end, bool multiline);
   result<void> assertion(const nfa::fragment& made);
   result<void> atom();
   result<void> quantified(nfa::fragment made, bool is_set);

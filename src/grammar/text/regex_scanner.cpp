@@ -97,6 +97,7 @@ result<regex_scanner::member> regex_scanner::escaped() {
     case 'v': return single('\v');
     case 'f': return single('\f');
     case 'r': return single('\r');
+    case 'a': return single('\a');
     case '0':
       if (peek() >= '0' && peek() <= '9') return not_supported("an octal escape");
       return single(0);
@@ -138,6 +139,7 @@ result<code_set> regex_scanner::property(bool inverted) {
   while (end < text_.size() && is_in_name(text_[end])) ++end;
   if (peek() != '{' || end == text_.size() || text_[end] != '}') return wrong("bad \\p escape");
   const auto name = text_.substr(begin, end - begin);
+  if (flags.ignore_case) return not_supported("a Unicode property without regard to case");
   if (!work_.spend(property_work)) return too_much_work(work_);
   auto made = unicode_property(name);
   if (!made) return not_supported("the Unicode property " + std::string(name.substr(0, 64)));
@@ -148,8 +150,36 @@ result<code_set> regex_scanner::property(bool inverted) {
 result<code_set> regex_scanner::escape() {
   auto read = escaped();
   if (!read) return read.error();
-  if (read->is_single) read->set.add(read->code);
-  return read->set.normalised();
+  code_set made;
+  if (const auto added = add(*read, made); !added) return added.error();
+  return made.normalised();
+}
+
+result<void> regex_scanner::add(const member& one, code_set& to) const {
+  if (one.is_single) return add_range(one.code, one.code, to);
+  to.add(one.set);
+  return {};
+}
+
+result<void> regex_scanner::add_range(char32_t first, char32_t last, code_set& to) const {
+  to.add(first, last);
+  if (!flags.ignore_case) return {};
+  if (last >= 0x80) return not_supported("a character beyond ASCII without regard to case");
+  for (char32_t code = first; code <= last; ++code) {
+    if (!is_letter(code)) continue;
+    to.add(code ^ 32);
+    if ((code | 32) == 'k') to.add(0x212a);  // the sign of Kelvin
+    if ((code | 32) == 's') to.add(0x17f);   // the long s
+  }
+  return {};
+}
+
+result<code_set> regex_scanner::literal() {
+  const auto code = character();
+  if (!code) return code.error();
+  code_set made;
+  if (const auto added = add_range(*code, *code, made); !added) return added.error();
+  return flags.ignore_case ? made.normalised() : made;
 }
 
 result<regex_scanner::member> regex_scanner::class_member() {
@@ -162,13 +192,31 @@ result<regex_scanner::member> regex_scanner::class_member() {
   return member{.set = {}, .is_single = true, .code = *code};
 }
 
+/// True if the class begins with a bracket that does not close it: in []a] and [^]]. By ECMA-262 the class would be
+/// empty and the later bracket an error, so this is the meaning of other dialects.
+bool regex_scanner::closes_literally() const {
+  if (peek() != ']') return false;
+  bool in_class = false;
+  for (std::size_t i = at_ + 1; i < text_.size(); ++i) {
+    if (text_[i] == '\\') {
+      ++i;
+    } else if (text_[i] == ']') {
+      if (!in_class) return true;
+      in_class = false;
+    } else if (text_[i] == '[') {
+      in_class = true;
+    }
+  }
+  return false;
+}
+
 result<code_set> regex_scanner::set() {
   const bool inverted = peek() == '^';
   if (inverted) ++at_;
   code_set made;
-  while (true) {
+  for (bool first = closes_literally();; first = false) {
     if (at_end()) return wrong("unterminated class");
-    if (peek() == ']') break;
+    if (peek() == ']' && !first) break;
     const auto low = class_member();
     if (!low) return low.error();
     if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
@@ -178,15 +226,12 @@ result<code_set> regex_scanner::set() {
       if (!high) return high.error();
       if (low->is_single && high->is_single) {
         if (high->code < low->code) return wrong("range out of order in a class");
-        made.add(low->code, high->code);
+        if (const auto added = add_range(low->code, high->code, made); !added) return added.error();
         continue;
       }
       at_ = before;  // as in [\w-.]: the hyphen is an ordinary character
     }
-    if (low->is_single)
-      made.add(low->code);
-    else
-      made.add(low->set);
+    if (const auto added = add(*low, made); !added) return added.error();
   }
   ++at_;
   return inverted ? made.inverted() : made.normalised();
@@ -211,8 +256,10 @@ result<std::optional<repetition>> regex_scanner::quantifier() {
   } else if (peek() == '{') {
     const auto before = at_;
     ++at_;
-    const auto least = number();
+    auto least = number();
     std::optional<std::uint32_t> most = least;
+    if (!least && peek() == ',' && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '9')
+      least = 0;  // {,n} of other dialects, an error by ECMA-262
     if (least && peek() == ',') {
       ++at_;
       most = number();
@@ -232,6 +279,30 @@ result<std::optional<repetition>> regex_scanner::quantifier() {
   }
   if (peek() == '?') ++at_;
   return std::optional<repetition>(read);
+}
+
+result<std::optional<regex_flags>> regex_scanner::read_flags(std::string_view ends, const regex_flags& before) {
+  auto read = before;
+  bool value = true;
+  for (std::size_t i = at_; i < text_.size(); ++i) {
+    switch (text_[i]) {
+      case 'i': read.ignore_case = value; break;
+      case 's': read.dot_all = value; break;
+      case 'm': read.multiline = value; break;
+      case 'a':
+      case 'u': break;  // which letters \w matches: those of ASCII, as in ECMA-262
+      case 'x': return not_supported("the flag x");
+      case '-':
+        if (!value) return std::optional<regex_flags>();
+        value = false;
+        break;
+      default:
+        if (i == at_ || ends.find(text_[i]) == std::string_view::npos) return std::optional<regex_flags>();
+        at_ = i + 1;
+        return std::optional(read);
+    }
+  }
+  return std::optional<regex_flags>();
 }
 
 }  // namespace skein::grammar

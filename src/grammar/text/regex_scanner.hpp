@@ -15,6 +15,14 @@ struct repetition {
   std::uint32_t least = 0, most = no_limit;
 };
 
+/// What the flags i, s and m of an expression or a group change.
+struct regex_flags {
+  bool ignore_case = false;  ///< letters of ASCII stand for both cases; other letters are not supported
+  bool dot_all = false;      ///< . matches line ends
+  bool multiline = false;    ///< ^ and $ match at line feeds
+  bool operator==(const regex_flags&) const = default;
+};
+
 /// Reads the parts of a regular expression from left to right: characters, escapes, classes and quantifiers.
 class regex_scanner {
  public:
@@ -31,12 +39,19 @@ class regex_scanner {
 
   /// The next character; the pattern must not be at its end. Ill-formed UTF-8 is an error.
   [[nodiscard]] result<char32_t> character();
+  /// The same as a set; with the flag i, of both cases.
+  [[nodiscard]] result<code_set> literal();
   /// What follows a backslash outside of a class, as a set.
   [[nodiscard]] result<code_set> escape();
   /// The rest of a class, after its `[`.
   [[nodiscard]] result<code_set> set();
   /// A quantifier, with a `?` after it, which does not change the language. Nothing is consumed if there is none.
   [[nodiscard]] result<std::optional<repetition>> quantifier();
+
+  /// The letters of flags up to one of the characters `ends`, after (?. Nothing is consumed if they are no flags.
+  [[nodiscard]] result<std::optional<regex_flags>> read_flags(std::string_view ends, const regex_flags& before);
+
+  regex_flags flags;  ///< those that hold for what is read next
 
   [[nodiscard]] error wrong(const std::string& what) const;
   [[nodiscard]] error not_supported(const std::string& what) const;
@@ -47,6 +62,9 @@ class regex_scanner {
     bool is_single = false;
     char32_t code = 0;
   };
+  [[nodiscard]] result<void> add(const member& one, code_set& to) const;
+  [[nodiscard]] result<void> add_range(char32_t first, char32_t last, code_set& to) const;
+  [[nodiscard]] bool closes_literally() const;
   [[nodiscard]] result<member> escaped();
   [[nodiscard]] result<member> class_member();
   [[nodiscard]] std::optional<std::uint32_t> hex(std::size_t digits);
