@@ -70,7 +70,8 @@ double percentile(std::vector<double>& values, double share) {
   return values[place];
 }
 
-void report_as_json(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
+void report_as_json(const grammar::grammar& made, double compile_us, std::vector<double>& mask_us,
+                    const std::vector<instance_report>& instances) {
   std::string text;
   protocol::json_writer out(text);
   out.begin_object().key("compiled").value(true).key("compile_us").value(compile_us);
@@ -80,11 +81,19 @@ void report_as_json(double compile_us, std::vector<double>& mask_us, const std::
   out.key("instances").begin_array();
   for (const auto& each : instances)
     out.begin_object().key("file").value(each.file).key("accepted").value(each.accepted).end_object();
-  out.end_array().end_object();
+  out.end_array();
+  if (!made.notes().empty()) {
+    out.key("notes").begin_array();
+    for (const auto& note : made.notes()) out.value(note);
+    out.end_array();
+  }
+  out.end_object();
   std::printf("%s\n", text.c_str());
 }
 
-void report_as_text(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
+void report_as_text(const grammar::grammar& made, double compile_us, std::vector<double>& mask_us,
+                    const std::vector<instance_report>& instances) {
+  for (const auto& note : made.notes()) std::printf("note: %s\n", note.c_str());
   for (const auto& each : instances) {
     std::string line = each.file + ": " + (each.accepted ? "accepted" : "rejected");
     if (!each.stopped_at.empty()) protocol::json_writer(line += ", not allowed: ").value(each.stopped_at);
@@ -129,7 +138,7 @@ result<void> check_grammar(const grammar_command& what) {
     if (!report) return report.error();
     instances.push_back(std::move(*report));
   }
-  (what.json ? report_as_json : report_as_text)(compile_us, mask_us, instances);
+  (what.json ? report_as_json : report_as_text)(**compiled, compile_us, mask_us, instances);
   return {};
 }
 

@@ -38,7 +38,9 @@ result<std::shared_ptr<const grammar>> grammar::from_json_schema(std::string_vie
   expander expand(*document, languages, how.formats, work);
   auto compiled = node_builder(expand, work).build();
   if (!compiled) return compiled.error();
-  return std::make_shared<const grammar>(std::move(*compiled));
+  auto notes = document->notes();
+  notes.insert(notes.end(), expand.notes().begin(), expand.notes().end());
+  return std::make_shared<const grammar>(std::move(*compiled), std::move(notes));
 }
 
 result<std::shared_ptr<const grammar>> grammar::json_object(const options& how) {

@@ -38,7 +38,11 @@ class grammar {
 
   [[nodiscard]] const program& compiled() const { return program_; }
 
-  explicit grammar(program compiled) : program_(std::move(compiled)) {}
+  /// What the schema says and the grammar does not enforce, one sentence each, beginning with a JSON pointer.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+  explicit grammar(program compiled, std::vector<std::string> notes = {})
+      : program_(std::move(compiled)), notes_(std::move(notes)) {}
 
  private:
   friend class matcher;
@@ -50,6 +54,7 @@ class grammar {
   void cache(std::uint64_t key, mask made) const;
 
   program program_;
+  std::vector<std::string> notes_;
   mutable std::mutex guard_;
   mutable std::unordered_map<std::uint64_t, mask> masks_;
 };

@@ -6,7 +6,8 @@ namespace skein::grammar {
 
 struct options {
   limits bounds;
-  /// For a schema without $schema. `unknown`: keywords of all drafts count, and what drafts disagree on is refused.
+  /// For a schema without $schema or with one that is not known. `unknown`: keywords of drafts 4 and later count, and
+  /// where these disagree, the rules of 2020-12.
   dialect otherwise = dialect::unknown;
   format_rule formats = format_rule::automatic;
 };

@@ -150,15 +150,19 @@ BOOST_AUTO_TEST_CASE(draft2020_12, *boost::unit_test::precondition(have_suite)) 
   BOOST_TEST(counted.supported >= 250u);
 }
 
-/// Without knowing the draft, and with the default rule for formats.
+/// Without knowing the draft, and with the default rule for formats. Then keywords beside $ref count, as they do since
+/// 2019-09, and no text is accepted that any draft calls invalid.
 BOOST_AUTO_TEST_CASE(defaults, *boost::unit_test::precondition(have_suite)) {
   for (const char* const folder : {"draft7", "draft2020-12"}) {
     tally counted;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(suite() / folder)) {
       if (entry.path().extension() != ".json") continue;
       const auto tree = read(entry.path());
-      for (const auto group : tree[0].children)
+      for (const auto group : tree[0].children) {
+        const auto& name = tree[tree.member(group, "description")].text;
+        if (std::string_view(folder) == "draft7" && name == "ref overrides any sibling keywords") continue;
         run_group(tree, group, {}, std::filesystem::relative(entry.path(), suite()).string(), counted);
+      }
     }
     std::cout << folder << " by default: " << counted.supported << " supported, " << counted.refused << " refused, "
               << counted.wrong << " wrong\n";

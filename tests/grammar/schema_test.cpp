@@ -156,12 +156,12 @@ BOOST_AUTO_TEST_CASE(recursive_schemas) {
              "no value satisfies the schema");
 }
 
-BOOST_AUTO_TEST_CASE(host_names_are_generated_without_punycode) {
+BOOST_AUTO_TEST_CASE(host_names_have_no_punycode) {
   const std::string text = R"({"type":"string","format":"hostname"})";
-  BOOST_TEST(refusal(text).starts_with("/format: "));
-  options how;
-  how.bounds = limits_to_generate();
-  const auto made = grammar::from_json_schema(text, how).value();
+  options exact;
+  exact.formats = format_rule::asserted;
+  BOOST_TEST(!grammar::from_json_schema(text, exact));
+  const auto made = schema(text);
   const std::string longest(63, 'a');
   for (const auto& host : {std::string("a"), std::string("ab"), std::string("a-b"), std::string("a--b"),
                            std::string("www.Example.com"), std::string("1.2-3"), longest + "." + longest})
@@ -170,7 +170,72 @@ BOOST_AUTO_TEST_CASE(host_names_are_generated_without_punycode) {
                            std::string("a-"), std::string("a_b"), std::string("xn--X"), std::string("ab--c"),
                            longest + "a", longest + "." + longest + "." + longest + "." + longest})
     BOOST_TEST(!accepts(made, '"' + host + '"'), host);
-  BOOST_TEST(!grammar::from_json_schema(R"({"type":"string","not":{"type":"string","format":"hostname"}})", how));
+  // What may be a host name is not accepted as something else.
+  const auto other = schema(R"({"type":"string","not":{"format":"hostname"}})");
+  BOOST_TEST(accepts(other, R"("a b")"));
+  for (const char* const host : {R"("a.b")", R"("xn--X")"}) BOOST_TEST(!accepts(other, host));
+}
+
+BOOST_AUTO_TEST_CASE(formats_without_a_type_and_unknown_formats) {
+  const auto made = schema(R"({"properties":{"a":{"format":"ipv4"},"b":{"type":"string","format":"color"},
+    "c":{"type":"string","format":"regex"}}})");
+  for (const char* const text : {R"({"a":"1.2.3.4"})", R"({"a":5,"b":"?"})", R"({"c":"^(?:a|[a-d]{2,3})+\\.$"})",
+                                 R"({"c":"([a-z0-9_-]+(\\s\\d)?)*"})", "{}"})
+    BOOST_TEST(accepts(made, text), text);
+  for (const char* const text : {R"({"a":"x"})", R"({"c":"("})", R"({"c":"a**"})", R"({"c":"[a-Z]"})",
+                                 R"({"c":"a{3,2}"})", R"({"c":"\\"})", R"({"c":"(?<=a+)b"})", R"-({"c":")"})-"})
+    BOOST_TEST(!accepts(made, text), text);
+  const std::vector<std::string> notes{"/properties/b/format: the format color is not known and not enforced",
+                                       "/properties/c/format: only a part of the format regex is accepted"};
+  BOOST_TEST(made->notes() == notes, boost::test_tools::per_element());
+  BOOST_TEST(refusal(R"({"format":"ipv4"})").starts_with("/format: "));
+  BOOST_TEST(refusal(R"({"contentEncoding":"base64"})").starts_with("/contentEncoding: "));
+  BOOST_TEST(schema(R"({"type":"string","contentEncoding":"base64"})")->notes().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(keywords_beside_references) {
+  const std::string rest = R"("properties":{"a":{"$ref":"#/definitions/b","maximum":9,"description":"d"}},
+    "definitions":{"b":{"type":"integer","minimum":1}}})";
+  for (const char* const begin :
+       {"{", R"({"$schema":"https://json-schema.org/draft/2019-09/schema",)",
+        R"({"$schema":"https://json-schema.org/draft-07/schema#",)", R"({"$schema":"http://example.com/mine",)"}) {
+    const auto made = schema(begin + rest);
+    BOOST_TEST(accepts(made, R"({"a":9})"));
+    for (const char* const text : {R"({"a":10})", R"({"a":0})"}) BOOST_TEST(!accepts(made, text), begin);
+  }
+  const auto old = schema(R"({"$schema":"http://json-schema.org/draft-07/schema#",)" + rest);
+  BOOST_TEST(accepts(old, R"({"a":10})"));
+  BOOST_TEST(!accepts(old, R"({"a":0})"));
+}
+
+BOOST_AUTO_TEST_CASE(dialects) {
+  const auto with = [](const std::string& uri, const std::string& rest) {
+    return schema(R"({"$schema":")" + uri + "\"," + rest + "}");
+  };
+  const std::string bound = R"("minimum":1,"exclusiveMinimum":true)";
+  for (const char* const uri :
+       {"http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-04/schema",
+        "https://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-04/hyper-schema#",
+        "http://json-schema.org/draft-03/schema#", "http://json-schema.org/schema#", "",
+        "iglu:com.acme/a/jsonschema/1-0-0"}) {
+    const auto made = with(uri, bound);
+    BOOST_TEST(accepts(made, "2"), uri);
+    BOOST_TEST(!accepts(made, "1"), uri);
+    BOOST_TEST(made->notes().size() == (std::string_view(uri).starts_with("iglu") ? 1u : 0u), uri);
+  }
+  BOOST_TEST(refusal(R"({"$schema":"http://example.com/2020-12/mine"})").starts_with("/$schema: "));
+  const auto third = with("http://json-schema.org/draft-03/schema#",
+                          R"("properties":{"a":{"type":"any","required":true},"b":{"type":"number","divisibleBy":3}},
+    "extends":{"disallow":"array"},"dependencies":{"b":"c"},"minProperties":9)");
+  for (const char* const text : {R"({"a":[]})", R"({"a":1,"b":6,"c":0})", "5"}) BOOST_TEST(accepts(third, text), text);
+  for (const char* const text : {"{}", R"({"a":1,"b":6})", R"({"a":1,"b":5,"c":0})", "[]"})
+    BOOST_TEST(!accepts(third, text), text);
+  const std::string tuple = R"("items":[{"type":"string"}],"additionalItems":false)";
+  BOOST_TEST(!accepts(with("https://json-schema.org/draft/2019-09/schema", tuple), R"(["a",1])"));
+  const auto again = with("https://json-schema.org/draft/2019-09/schema",
+                          R"("$recursiveAnchor":true,"properties":{"v":{"type":"integer"},"n":{"$recursiveRef":"#"}})");
+  BOOST_TEST(accepts(again, R"({"n":{"n":{"v":1}}})"));
+  BOOST_TEST(!accepts(again, R"({"n":{"n":{"v":"x"}}})"));
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {

@@ -25,7 +25,6 @@ struct limits {
   std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
   bool plain_numbers = false;               ///< integers without fraction and exponent, constants in one form
   bool calls = false;                       ///< "name" comes before "arguments" in objects of these two names
-  bool plain_hosts = false;                 ///< host names without Punycode; otherwise this format is not supported
 };
 
 /// For texts that are generated: models that write spaces or digits for long come to an end.
@@ -34,7 +33,6 @@ struct limits {
   made.whitespace_max = 32;
   made.number_bytes_max = 24;
   made.plain_numbers = true;
-  made.plain_hosts = true;
   return made;
 }
 

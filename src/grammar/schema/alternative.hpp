@@ -95,7 +95,6 @@ struct object_rules {
 /// of alternatives: a value is valid if one of them accepts it.
 struct alternative {
   std::uint8_t types = every_type;
-  bool types_given = false;  ///< some `type` or const named the types
   number_rules numbers;
   std::optional<std::vector<decimal>> numbers_included;
   string_rules strings;

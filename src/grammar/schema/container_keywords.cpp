@@ -36,6 +36,8 @@ result<void> schema_reader::dependencies(std::uint32_t value, std::uint32_t scop
       if (const auto ok = expect_strings(each); !ok) return ok;
       for (const auto name : tree_[each].children)
         to_.made.objects.dependent.emplace_back(tree_[each].key, tree_[name].text);
+    } else if (tree_.is(each, json_kind::string) && document_.rules() == dialect::draft3) {
+      to_.made.objects.dependent.emplace_back(tree_[each].key, tree_[each].text);
     } else {
       to_.forks.push_back({{{{each, atom::mode::absent}, scope}},
                            {{{each, atom::mode::object_present}, scope}, {{each, atom::mode::schema}, inner(scope)}}});
@@ -52,8 +54,10 @@ result<void> schema_reader::object_layer(std::uint32_t schema, std::uint32_t sco
   layer.scope = scope;
   if (names != missing) {
     if (const auto ok = expect(names, json_kind::object, "an object"); !ok) return ok;
-    for (const auto each : tree_[names].children)
+    for (const auto each : tree_[names].children) {
       layer.names.emplace_back(tree_[each].key, atom{each, atom::mode::schema});
+      if (is_required_by_draft3(each)) to_.made.objects.required.push_back(tree_[each].key);
+    }
   }
   if (patterns != missing) {
     if (const auto ok = expect(patterns, json_kind::object, "an object"); !ok) return ok;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+
+#include "base/utf8.hpp"
 
 namespace skein::grammar {
 namespace {
@@ -118,21 +121,36 @@ std::uint32_t at_pointer(const json_tree& tree, std::uint32_t from, std::string_
   return from;
 }
 
-result<dialect> dialect_of(std::string_view uri, dialect otherwise) {
+/// The name of the latest draft, whichever that is.
+bool is_latest(std::string_view uri) {
+  return uri.substr(0, uri.find('#')).ends_with("://json-schema.org/schema") || uri.empty();
+}
+
+struct dialect_name {
+  dialect rules;
+  bool exact;  ///< spelled as in the specification
+};
+
+/// The dialect of a $schema; nothing if it is not known. Drafts that were published under several names (hyper-schema,
+/// with https) have the same rules.
+std::optional<dialect_name> dialect_of(std::string_view uri) {
+  const bool exact =
+      uri.starts_with("http://json-schema.org/draft-") || uri.starts_with("https://json-schema.org/draft/");
+  if (uri.ends_with('#')) uri.remove_suffix(1);
+  const bool bare = uri.ends_with("/schema");
   while (uri.ends_with('#') || uri.ends_with('/')) uri.remove_suffix(1);
-  const std::pair<std::string_view, dialect> known[] = {{"json-schema.org/draft-03/schema", dialect::draft4},
-                                                        {"json-schema.org/draft-04/schema", dialect::draft4},
-                                                        {"json-schema.org/draft-06/schema", dialect::draft6},
-                                                        {"json-schema.org/draft-07/schema", dialect::draft7},
-                                                        {"json-schema.org/draft/2019-09/schema", dialect::draft2019},
-                                                        {"json-schema.org/draft/2020-12/schema", dialect::draft2020},
-                                                        {"json-schema.org/schema", otherwise}};
-  for (const auto& [name, which] : known)
-    if (uri.ends_with(name)) return which;
-  return error{error_kind::unsupported,
-               "/$schema: the dialect " + std::string(uri.substr(0, 100)) +
-                   " is not known; supported are drafts 4, 6, 7, 2019-09 and 2020-12",
-               "$schema"};
+  for (const std::string_view name : {"/hyper-schema", "/schema"}) {
+    if (!uri.ends_with(name)) continue;
+    uri.remove_suffix(name.size());
+    break;
+  }
+  static constexpr std::pair<std::string_view, dialect> known[] = {
+      {"draft-01", dialect::draft3}, {"draft-02", dialect::draft3},         {"draft-03", dialect::draft3},
+      {"draft-04", dialect::draft4}, {"draft-05", dialect::draft4},         {"draft-06", dialect::draft6},
+      {"draft-07", dialect::draft7}, {"draft/2019-09", dialect::draft2019}, {"draft/2020-12", dialect::draft2020}};
+  for (const auto& [name, rules] : known)
+    if (uri.ends_with("json-schema.org/" + std::string(name))) return dialect_name{rules, exact && bare};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -166,11 +184,23 @@ result<schema_document> schema_document::parse(std::string_view text, dialect ot
   schema_document made;
   made.tree_ = std::move(*tree);
   made.dialect_ = otherwise;
+  made.ref_replaces_ = otherwise >= dialect::draft3 && otherwise <= dialect::draft7;
   const auto given = made.tree_.member(0, "$schema");
   if (given != json_tree::none && made.tree_.is(given, json_kind::string)) {
-    const auto found = dialect_of(made.tree_[given].text, otherwise);
-    if (!found) return found.error();
-    made.dialect_ = *found;
+    const auto& uri = made.tree_[given].text;
+    if (const auto found = dialect_of(uri)) {
+      made.dialect_ = found->rules;
+      // Validators that do not know the other spellings take them for the latest draft, in which both count. That is
+      // right for the texts that are valid by either rule.
+      made.ref_replaces_ = found->exact && found->rules <= dialect::draft7;
+    } else if (uri.find("2019-09") != std::string::npos || uri.find("2020-12") != std::string::npos) {
+      // A metaschema of one's own may leave out vocabularies, so that keywords mean nothing.
+      return error{error_kind::unsupported, "/$schema: a metaschema other than those of the standard is not supported",
+                   "$schema"};
+    } else if (!is_latest(uri)) {
+      made.notes_.push_back("/$schema: the dialect " + std::string(utf8_prefix(uri, 100)) +
+                            " is not known; read as a schema without $schema");
+    }
   }
   if (const auto indexed = made.index(); !indexed) return indexed.error();
   return made;
@@ -205,13 +235,13 @@ result<void> schema_document::index_schema(std::uint32_t at) {
   };
   const bool replaced = ref_replaces() && tree_.member(at, "$ref") != json_tree::none;
   if (at != 0 && text_of("$schema")) {
-    const auto inner = dialect_of(*text_of("$schema"), dialect_);
-    if (!inner) return inner.error();
-    if (*inner != dialect_)
+    const auto inner = dialect_of(*text_of("$schema"));
+    if (inner && inner->rules != dialect_)
       return error{error_kind::unsupported,
                    tree_.pointer(at) + "/$schema: a subschema with another dialect is not supported", "$schema"};
   }
-  const std::string* id = text_of(dialect_ == dialect::draft4 ? "id" : "$id");
+  const bool is_old = dialect_ == dialect::draft3 || dialect_ == dialect::draft4;
+  const std::string* id = text_of(is_old ? "id" : "$id");
   if (id && !replaced) {
     if (id->starts_with('#')) {
       resources_[base_of(at) + *id] = at;
@@ -222,6 +252,8 @@ result<void> schema_document::index_schema(std::uint32_t at) {
     }
   }
   if (!is_at_least(dialect::draft2019)) return {};
+  const auto recursive = tree_.member(at, "$recursiveAnchor");
+  if (recursive != json_tree::none && tree_.is(recursive, json_kind::truth)) ++recursive_;
   if (const auto* anchor = text_of("$anchor")) resources_[base_of(at) + '#' + *anchor] = at;
   if (const auto* anchor = text_of("$dynamicAnchor")) {
     resources_[base_of(at) + '#' + *anchor] = at;
@@ -269,6 +301,17 @@ result<std::uint32_t> schema_document::resolve_dynamic(std::uint32_t from) const
     return error{error_kind::unsupported,
                  tree_.pointer(from) + ": $dynamicRef is supported only if one schema has its $dynamicAnchor",
                  "$dynamicRef"};
+  return target;
+}
+
+result<std::uint32_t> schema_document::resolve_recursive(std::uint32_t from) const {
+  const auto target = resolve(from);
+  if (!target) return target;
+  const auto anchor = tree_.member(*target, "$recursiveAnchor");
+  if (anchor != json_tree::none && tree_.is(anchor, json_kind::truth) && recursive_ > 1)
+    return error{error_kind::unsupported,
+                 tree_.pointer(from) + ": $recursiveRef is supported only if one schema has a true $recursiveAnchor",
+                 "$recursiveRef"};
   return target;
 }
 

@@ -13,13 +13,13 @@ namespace skein::grammar {
 /// A schema with the names of its parts: base URIs, anchors, and what references point to.
 class schema_document {
  public:
-  /// Errors: those of parse_json_tree; unsupported for a $schema that is not known.
+  /// Errors: those of parse_json_tree; unsupported for a subschema of another dialect.
   [[nodiscard]] static result<schema_document> parse(std::string_view text, dialect otherwise, const limits& of);
 
   [[nodiscard]] const json_tree& tree() const { return tree_; }
   [[nodiscard]] dialect rules() const { return dialect_; }
   /// In drafts up to 7 a $ref replaces the keywords beside it.
-  [[nodiscard]] bool ref_replaces() const { return dialect_ >= dialect::draft4 && dialect_ <= dialect::draft7; }
+  [[nodiscard]] bool ref_replaces() const { return ref_replaces_; }
   [[nodiscard]] bool is_at_least(dialect d) const { return dialect_ == dialect::unknown || dialect_ >= d; }
 
   /// The value that a reference, the string value at `from`, points to. Errors: unsupported if it is not in this
@@ -27,6 +27,11 @@ class schema_document {
   [[nodiscard]] result<std::uint32_t> resolve(std::uint32_t from) const;
   /// The same for $dynamicRef, if no other schema can take the place of its target. Errors: unsupported.
   [[nodiscard]] result<std::uint32_t> resolve_dynamic(std::uint32_t from) const;
+  /// The same for $recursiveRef.
+  [[nodiscard]] result<std::uint32_t> resolve_recursive(std::uint32_t from) const;
+
+  /// What a reader of the schema may expect otherwise, one sentence each.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   [[nodiscard]] result<void> index();
@@ -35,6 +40,9 @@ class schema_document {
 
   json_tree tree_;
   dialect dialect_ = dialect::unknown;
+  bool ref_replaces_ = false;
+  std::uint32_t recursive_ = 0;  ///< number of schemas with a true $recursiveAnchor
+  std::vector<std::string> notes_;
   std::unordered_map<std::uint32_t, std::string> bases_;      ///< absolute URI of a schema with $id
   std::unordered_map<std::string, std::uint32_t> resources_;  ///< the same, by URI; anchors as URI#NAME
   std::unordered_map<std::string, std::uint32_t> dynamic_;    ///< number of $dynamicAnchor of that name

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
 #include "grammar/schema/schema_reader.hpp"
 
 namespace skein::grammar {
@@ -10,7 +11,7 @@ namespace {
 constexpr auto no_value = json_tree::none;
 constexpr std::uint32_t root_scope = 0, no_parent = ~std::uint32_t{0};
 constexpr unsigned exclusion_depth_max = 4;
-constexpr std::size_t branches_max = 8'192, scopes_max = 16'384;
+constexpr std::size_t branches_max = 8'192, scopes_max = 16'384, notes_max = 64;
 
 void intersect_types(alternative& of, std::uint8_t types) { of.types &= types; }
 
@@ -143,7 +144,6 @@ result<void> expander::apply(branch& to, const pending& next) {
 
 void expander::apply_constant(alternative& to, std::uint32_t value) const {
   const auto& tree = document_.tree();
-  to.types_given = true;
   switch (tree[value].kind) {
     case json_kind::null: intersect_types(to, null_type); return;
     case json_kind::truth: intersect_types(to, true_type); return;
@@ -228,26 +228,44 @@ result<void> expander::exclude_constant(branch& to, const pending& next) const {
       error_kind::unsupported, tree.pointer(value) + ": to exclude an array or an object is not supported", {}};
 }
 
+/// True if the document says nothing but keywords that some validators take for annotations, and this is one of them.
+bool expander::is_alone(std::uint32_t keyword) const {
+  const auto& tree = document_.tree();
+  if (tree[keyword].parent != 0) return false;
+  return std::ranges::none_of(tree[0].children, [&](auto each) {
+    const auto& key = tree[each].key;
+    return key != "format" && !key.starts_with("content") && is_assertion(key);
+  });
+}
+
+void expander::note(std::uint32_t value, const std::string& what) {
+  auto text = document_.tree().pointer(value) + ": " + what;
+  if (std::ranges::find(notes_, text) == notes_.end() && notes_.size() < notes_max) notes_.push_back(std::move(text));
+}
+
 result<void> expander::add_formats(alternative& to) {
   const auto& tree = document_.tree();
   if (formats_ == format_rule::annotation || (to.types & string_type) == 0) return {};
   for (const auto& each : to.formats) {
     const std::string& name = tree[each.value].text;
     if (!is_standard_format(name)) {
+      note(each.value, "the format " + std::string(utf8_prefix(name, 64)) + " is not known and not enforced");
       if (each.negated) to.types = 0;
       continue;
     }
-    if (formats_ == format_rule::automatic && !to.types_given)
+    const bool automatic = formats_ == format_rule::automatic;
+    if (automatic && is_alone(each.value))
       return error{error_kind::unsupported,
                    tree.pointer(each.value) +
-                       ": format without a type is an assertion for some "
-                       "validators and an annotation for others; add \"type\": \"string\"",
+                       ": a format alone is an assertion for some validators and an annotation for others; add "
+                       "\"type\": \"string\"",
                    "format"};
-    const auto index = languages_.format(name);
+    const auto index = languages_.format(name, automatic, each.negated);
     if (!index) return error{index.error().kind, tree.pointer(each.value) + ": " + index.error().message, "format"};
     if (each.negated && languages_[*index].most != pattern_language::no_limit)  // a part of the format
       return error{error_kind::unsupported, tree.pointer(each.value) + ": a negated " + name + " is not supported",
                    "format"};
+    if (is_narrowed_format(name)) note(each.value, "only a part of the format " + name + " is accepted");
     to.strings.patterns.push_back({*index, each.negated});
   }
   return {};

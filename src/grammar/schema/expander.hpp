@@ -28,6 +28,9 @@ class expander {
   [[nodiscard]] language_pool& languages() { return languages_; }
   [[nodiscard]] budget& work() { return work_; }
 
+  /// What is not enforced as written, each with the JSON pointer of its keyword.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
   /// Removes atoms that always hold.
   [[nodiscard]] atom_set simplified(atom_set set) const;
 
@@ -48,6 +51,8 @@ class expander {
 
   [[nodiscard]] result<void> apply(branch& to, const pending& next);
   [[nodiscard]] result<void> finish(branch& done);
+  [[nodiscard]] bool is_alone(std::uint32_t keyword) const;
+  void note(std::uint32_t value, const std::string& what);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
   void apply_constant(alternative& to, std::uint32_t value) const;
@@ -59,6 +64,7 @@ class expander {
   language_pool& languages_;
   format_rule formats_;
   budget& work_;
+  std::vector<std::string> notes_;
   std::map<atom_set, bool> may_hold_;
   unsigned depth_ = 0;
 };

@@ -46,13 +46,23 @@ constexpr std::array assertions{"$ref",
                                 "dependencies",
                                 "unevaluatedProperties",
                                 "contentMediaType",
-                                "contentEncoding"};
+                                "contentEncoding",
+                                "divisibleBy",
+                                "extends",
+                                "disallow"};
 
 struct since {
   const char* keyword;
   dialect first;
 };
-constexpr since introduced[] = {{"const", dialect::draft6},
+constexpr since introduced[] = {{"allOf", dialect::draft4},
+                                {"anyOf", dialect::draft4},
+                                {"oneOf", dialect::draft4},
+                                {"not", dialect::draft4},
+                                {"multipleOf", dialect::draft4},
+                                {"minProperties", dialect::draft4},
+                                {"maxProperties", dialect::draft4},
+                                {"const", dialect::draft6},
                                 {"contains", dialect::draft6},
                                 {"propertyNames", dialect::draft6},
                                 {"if", dialect::draft7},
@@ -110,7 +120,10 @@ result<keyword_values::type_list> keyword_values::types(std::uint32_t value) con
       read.integer = read.integer || known == "integer";
       return true;
     }
-    return false;
+    if (document_.rules() != dialect::draft3 || !tree_.is(name, json_kind::string) || tree_[name].text != "any")
+      return false;
+    read.types = every_type;
+    return all_numbers = true;
   };
   bool known = true;
   if (tree_.is(value, json_kind::array))
@@ -120,6 +133,17 @@ result<keyword_values::type_list> keyword_values::types(std::uint32_t value) con
   if (!known) return malformed(value, "a type of JSON or a list of them");
   read.integer = read.integer && !all_numbers;
   return read;
+}
+
+bool keyword_values::is_reference(std::string_view keyword) {
+  return keyword == "$ref" || keyword == "$dynamicRef" || keyword == "$recursiveRef";
+}
+
+result<std::uint32_t> keyword_values::target(std::uint32_t value) const {
+  if (const auto ok = expect(value, json_kind::string, "a string"); !ok) return ok.error();
+  const auto& key = tree_[value].key;
+  if (key == "$recursiveRef") return document_.resolve_recursive(value);
+  return key == "$ref" ? document_.resolve(value) : document_.resolve_dynamic(value);
 }
 
 result<void> keyword_values::expect(std::uint32_t value, json_kind kind, const char* expected) const {
@@ -140,6 +164,11 @@ bool keyword_values::is_exclusive_by_flag(std::uint32_t value, const char* flag)
   return beside != json_tree::none && tree_.is(beside, json_kind::truth);
 }
 
+bool keyword_values::is_required_by_draft3(std::uint32_t property) const {
+  const auto required = tree_.member(property, "required");
+  return document_.rules() == dialect::draft3 && required != json_tree::none && tree_.is(required, json_kind::truth);
+}
+
 bool keyword_values::is_ignored(std::uint32_t value) const {
   const auto& key = tree_[value].key;
   for (const auto& [keyword, first] : introduced)
@@ -147,6 +176,9 @@ bool keyword_values::is_ignored(std::uint32_t value) const {
   if (key.starts_with("content"))  // draft 7 lets validators assert it, other drafts have it as an annotation
     return document_.rules() != dialect::draft7 && document_.rules() != dialect::unknown;
   if (key == "additionalItems") return document_.rules() == dialect::draft2020;
+  const bool is_draft3 = document_.rules() == dialect::draft3;
+  if (key == "divisibleBy" || key == "extends" || key == "disallow") return !is_draft3;
+  if (key == "required") return is_draft3;  // object_layer reads it
   return false;
 }
 

@@ -107,8 +107,48 @@ constexpr const char* duration_pattern =
     "P(\\d+W|(\\d+Y(\\d+M(\\d+D)?)?|\\d+M(\\d+D)?|\\d+D)(T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))?|"
     "T(\\d+H(\\d+M(\\d+S)?)?|\\d+M(\\d+S)?|\\d+S))";
 
-/// The expression of a format for the whole text; empty: none. Internationalised host names have none: which labels are
-/// valid depends on tables of Unicode.
+std::string choice_of(const std::vector<std::string>& all) {
+  std::string made = "(";
+  for (const auto& each : all) made.append(made.size() > 1 ? "|" : "").append(each);
+  return made + ")";
+}
+
+/// A class in brackets that every dialect reads alike: no bracket in it, hyphens at its ends, and common ranges.
+std::string class_pattern() {
+  std::vector<std::string> members{"[^\\[\\]\\\\^-]", "\\\\[dDwWsStnrfv!-\\/:-@\\[-`{-~]", "a-[a-z]", "A-[A-Za-z]",
+                                   "[ !]-~"};
+  for (char low = '0'; low <= '9'; ++low) members.push_back(std::string(1, low) + "-[" + low + "-9]");
+  return "\\[\\^?-?" + choice_of(members) + "+-?\\]";
+}
+
+/// Regular expressions that ECMA-262 and other dialects read alike, with groups at most three levels deep.
+std::string regex_pattern() {
+  const std::string number = "(0|[1-9]\\d{0,2})";
+  std::vector<std::string> counts{number + ",?", "\\d,[1-9]\\d{1,2}"};
+  for (char low = '0'; low <= '9'; ++low) counts.push_back(std::string(1, low) + ",[" + low + "-9]");
+  const std::string repeated = "([*+?]|\\{" + choice_of(counts) + "\\})\\??";
+  const std::string simple = "[^\\\\()\\[\\]{}*+?|^$]|\\\\[dDwWsStnrfv!-\\/:-@\\[-`{-~]|" + class_pattern();
+  std::string all, flat;
+  for (int level = 0; level < 4; ++level) {
+    const std::string look = level == 0 ? "" : "|\\(\\?[=!]" + flat + "\\)";
+    const std::string group = level == 0 ? "" : "|\\((\\?:)?" + all + "\\)";
+    all = "([\\^$|]|\\\\[bB]" + look + "|(" + simple + group + ")(" + repeated + ")?)*";
+    if (level == 0) flat = all;
+  }
+  return all;
+}
+
+constexpr std::array narrowed{"hostname", "idn-hostname", "idn-email", "regex"};
+
+/// An expression for the texts of a narrowed format and more; empty: all texts.
+std::string widened_pattern(std::string_view name) {
+  if (name == "hostname") return "[a-zA-Z0-9-]+(\\.[a-zA-Z0-9-]+)*\\.?";
+  if (name == "idn-email") return "[^]*@[^]*";
+  return {};
+}
+
+/// The expression of a format for the whole text, a part of it for the narrowed ones: which labels of internationalised
+/// host names are valid depends on tables of Unicode.
 std::string format_pattern(std::string_view name) {
   if (name == "date") return date_pattern;
   if (name == "time") return time_pattern();
@@ -125,6 +165,9 @@ std::string format_pattern(std::string_view name) {
   if (name == "uri-template") return uri_template_pattern();
   if (name == "hostname") return plain_host_pattern();
   if (name == "json-pointer") return "(/([^/~]|~[01])*)*";
+  if (name == "idn-hostname") return plain_host_pattern();
+  if (name == "idn-email") return email_pattern();
+  if (name == "regex") return regex_pattern();
   if (name == "relative-json-pointer") return "(0|[1-9]\\d*)(#|(/([^/~]|~[01])*)*)";
   return {};
 }
@@ -150,18 +193,16 @@ constexpr std::array standard{"date",
                               "relative-json-pointer"};
 
 /// Formats are the same for all schemas, so the process compiles each once.
-result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, bool plain_hosts) {
+result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, bool widened) {
   static std::mutex guard;
   static std::map<std::string, std::shared_ptr<const dfa>> known;
-  const std::string expression = format_pattern(name);
-  if (expression.empty() || (name == "hostname" && !plain_hosts))
-    return error{error_kind::unsupported, "the format " + name + " is not supported", "format"};
   const std::lock_guard lock(guard);
-  auto& place = known[name];
+  auto& place = known[(widened ? "!" : "=") + name];
   if (place) return place;
   const limits of;
   budget work(of);
-  auto made = compile_whole(expression, work);
+  const auto expression = widened ? widened_pattern(name) : format_pattern(name);
+  auto made = widened && expression.empty() ? result<dfa>(any_text()) : compile_whole(expression, work);
   if (!made) return made.error();
   place = std::make_shared<const dfa>(std::move(*made));
   return place;
@@ -171,6 +212,10 @@ result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, boo
 
 bool is_standard_format(std::string_view name) {
   return std::ranges::any_of(standard, [&](const char* each) { return name == each; });
+}
+
+bool is_narrowed_format(std::string_view name) {
+  return std::ranges::any_of(narrowed, [&](const char* each) { return name == each; });
 }
 
 result<std::uint32_t> language_pool::pattern(std::string_view text) {
@@ -184,14 +229,19 @@ result<std::uint32_t> language_pool::pattern(std::string_view text) {
   return index;
 }
 
-result<std::uint32_t> language_pool::format(std::string_view name) {
-  if (const auto found = formats_.find(name); found != formats_.end()) return found->second;
-  auto made = format_automaton(std::string(name), work_.of().plain_hosts);
+result<std::uint32_t> language_pool::format(std::string_view name, bool in_part, bool negated) {
+  const bool is_narrowed = is_narrowed_format(name), widened = is_narrowed && negated;
+  if (is_narrowed && !in_part)
+    return error{error_kind::unsupported, "the format " + std::string(name) + " is not supported", "format"};
+  const auto key = (widened ? "!" : "=") + std::string(name);
+  if (const auto found = formats_.find(key); found != formats_.end()) return found->second;
+  auto made = format_automaton(std::string(name), widened);
   if (!made) return made.error();
   const auto index = static_cast<std::uint32_t>(languages_.size());
-  languages_.push_back({std::move(*made), 0, name == "hostname" ? host_characters_max : pattern_language::no_limit});
+  const bool is_host = name.ends_with("hostname") && !widened;
+  languages_.push_back({std::move(*made), 0, is_host ? host_characters_max : pattern_language::no_limit});
   texts_.emplace_back();
-  formats_.emplace(name, index);
+  formats_.emplace(key, index);
   return index;
 }
 

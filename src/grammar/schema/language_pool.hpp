@@ -17,8 +17,9 @@ class language_pool {
 
   /// The index of a pattern; `search` keeps limits of length apart. Errors: those of compile_search.
   [[nodiscard]] result<std::uint32_t> pattern(std::string_view text);
-  /// The index of a format. Errors: unsupported for a format of the standard that no automaton can check.
-  [[nodiscard]] result<std::uint32_t> format(std::string_view name);
+  /// The index of a format of the standard. A format that no automaton can check is refused or, with `in_part`,
+  /// narrowed: then its negation excludes more than the format. Errors: unsupported.
+  [[nodiscard]] result<std::uint32_t> format(std::string_view name, bool in_part, bool negated);
 
   /// The texts of `automaton` that have `least` to `most` code points.
   struct language {
@@ -39,5 +40,7 @@ class language_pool {
 
 /// True for the formats of JSON Schema; others are annotations that nothing checks.
 [[nodiscard]] bool is_standard_format(std::string_view name);
+/// True if no automaton can decide the format: language_pool narrows it.
+[[nodiscard]] bool is_narrowed_format(std::string_view name);
 
 }  // namespace skein::grammar

@@ -83,12 +83,13 @@ result<void> negation_reader::negate_keyword(std::uint32_t value) {
 result<bool> negation_reader::negate_number(const std::string& key, std::uint32_t value) {
   auto& numbers = to_.made.numbers;
   const bool low = key == "minimum" || key == "exclusiveMinimum", high = key == "maximum" || key == "exclusiveMaximum";
-  if (!low && !high && key != "multipleOf") return false;
+  const bool multiple = key == "multipleOf" || key == "divisibleBy";
+  if (!low && !high && !multiple) return false;
   if (tree_.is_boolean(value)) return only(0), true;
   only(number_type);
   auto number = this->number(value, with_.work_.of());
   if (!number) return number.error();
-  if (key == "multipleOf") {
+  if (multiple) {
     if (number->negative || number->is_zero()) return malformed(value, "a number above 0");
     numbers.not_multiples.push_back(std::move(*number));
     return true;
@@ -129,9 +130,8 @@ result<bool> negation_reader::negate_size(const std::string& key, std::uint32_t 
 
 result<bool> negation_reader::negate_combination(const std::string& key, std::uint32_t value) {
   const auto& members = tree_[value].children;
-  if (key == "$ref" || key == "$dynamicRef") {
-    if (const auto ok = expect(value, json_kind::string, "a string"); !ok) return ok.error();
-    const auto target = key == "$ref" ? document_.resolve(value) : document_.resolve_dynamic(value);
+  if (is_reference(key)) {
+    const auto target = this->target(value);
     if (!target) return target.error();
     // A circle of references that leads back here without another keyword holds for every value.
     if (to_.applied.contains({*target, atom::mode::not_schema})) return only(0), true;
@@ -175,8 +175,10 @@ result<bool> negation_reader::negate_object(const std::string& key, std::uint32_
   }
   if (key == "properties") {
     if (const auto ok = expect(value, json_kind::object, "an object"); !ok) return ok.error();
-    for (const auto each : tree_[value].children)
+    for (const auto each : tree_[value].children) {
       if (!never_fails(each)) choices.push_back({{each, atom::mode::property_fails}});
+      if (is_required_by_draft3(each)) choices.push_back({{each, atom::mode::object_absent}});
+    }
     choose(choices);
     return true;
   }

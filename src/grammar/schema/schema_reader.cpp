@@ -31,11 +31,9 @@ result<void> schema_reader::apply(std::uint32_t schema, std::uint32_t scope) {
   if (!tree_.is(schema, json_kind::object)) return malformed(schema, "a schema");
   const auto reference = tree_.member(schema, "$ref");
   if (reference != none && document_.ref_replaces()) return keyword(reference, scope);
-  if (reference != none && document_.rules() == dialect::unknown) {
-    for (const auto member : tree_[schema].children)
-      if (member != reference && (is_assertion(tree_[member].key) || tree_[member].key == "$id"))
-        return not_supported(member, "a keyword beside $ref in a schema without $schema, which drafts up to 7 ignore,");
-  }
+  if (const auto id = tree_.member(schema, "$id");
+      reference != none && id != none && schema != 0 && document_.rules() == dialect::unknown)
+    return not_supported(id, "$id beside $ref in a schema without $schema, which drafts up to 7 ignore,");
   for (const char* key : {"unevaluatedItems", "unevaluatedProperties"})
     if (const auto rest = tree_.member(schema, key); rest != none && !is_ignored(rest))
       to_.made.rest.push_back({{rest, atom::mode::schema}, scope, std::string_view(key) == "unevaluatedItems"});
@@ -54,7 +52,6 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
     const auto types = this->types(value);
     if (!types) return types.error();
     made.types &= types->types;
-    made.types_given = true;
     if (types->integer) made.numbers.integer = true;
     return {};
   }
@@ -72,7 +69,11 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
     return {};
   }
   if (key == "contains") return contains(value, scope);
-  if (key == "contentMediaType" || key == "contentEncoding") return not_supported(value, key);
+  if (key == "contentMediaType" || key == "contentEncoding") {
+    if (with_.is_alone(value)) return not_supported(value, key);
+    with_.note(value, key + " is not enforced");
+    return {};
+  }
   for (const auto& part : {number_keyword(key, value), size_keyword(key, value), combining_keyword(key, value, scope),
                            object_keyword(key, value, scope)}) {
     if (!part) return part.error();
@@ -84,11 +85,12 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
 result<bool> schema_reader::number_keyword(const std::string& key, std::uint32_t value) {
   auto& numbers = to_.made.numbers;
   const bool low = key == "minimum" || key == "exclusiveMinimum", high = key == "maximum" || key == "exclusiveMaximum";
-  if (!low && !high && key != "multipleOf") return false;
+  const bool multiple = key == "multipleOf" || key == "divisibleBy";
+  if (!low && !high && !multiple) return false;
   if (key.starts_with("exclusive") && tree_.is_boolean(value)) return true;  // draft 4: read with its bound
   auto number = this->number(value, with_.work_.of());
   if (!number) return number.error();
-  if (key == "multipleOf") {
+  if (multiple) {
     if (number->negative || number->is_zero()) return malformed(value, "a number above 0");
     numbers.multiples.push_back(std::move(*number));
     return true;
@@ -129,16 +131,18 @@ result<bool> schema_reader::size_keyword(const std::string& key, std::uint32_t v
 }
 
 result<bool> schema_reader::combining_keyword(const std::string& key, std::uint32_t value, std::uint32_t scope) {
-  if (key == "$ref" || key == "$dynamicRef") {
-    if (const auto ok = expect(value, json_kind::string, "a string"); !ok) return ok.error();
-    const auto target = key == "$ref" ? document_.resolve(value) : document_.resolve_dynamic(value);
+  if (is_reference(key)) {
+    const auto target = this->target(value);
     if (!target) return target.error();
     add({*target, atom::mode::schema}, inner(scope));
     return true;
   }
-  if (key == "$recursiveRef") return not_supported(value, "$recursiveRef");
   if (key == "not") return add({value, atom::mode::not_schema}, scope), true;
   if (key == "if") return condition(value, scope), true;
+  if (key == "extends" || key == "disallow") {
+    if (const auto done = draft3_keyword(value, scope); !done) return done.error();
+    return true;
+  }
   if (key != "allOf" && key != "anyOf" && key != "oneOf") return false;
   if (!tree_.is(value, json_kind::array) || tree_[value].children.empty()) return malformed(value, "a list of schemas");
   if (key == "allOf")
@@ -148,6 +152,25 @@ result<bool> schema_reader::combining_keyword(const std::string& key, std::uint3
   if (key == "oneOf")
     if (const auto done = one_of(value, scope); !done) return done.error();
   return true;
+}
+
+/// `extends` is a schema or a list of them, all of which hold; `disallow` names types.
+result<void> schema_reader::draft3_keyword(std::uint32_t value, std::uint32_t scope) {
+  if (tree_[value].key == "extends") {
+    const std::vector<std::uint32_t> one{value};
+    for (const auto each : tree_.is(value, json_kind::array) ? tree_[value].children : one)
+      add({each, atom::mode::schema}, inner(scope));
+    return {};
+  }
+  const auto types = this->types(value);
+  if (!types) return not_supported(value, "disallow of schemas");
+  auto left = static_cast<std::uint8_t>(every_type & ~types->types);
+  if (types->integer) {
+    left |= number_type;
+    to_.made.numbers.not_integer = true;
+  }
+  to_.made.types &= left;
+  return {};
 }
 
 void schema_reader::condition(std::uint32_t value, std::uint32_t scope) {
@@ -186,7 +209,6 @@ result<void> schema_reader::enumeration(std::uint32_t value, std::uint32_t scope
   }
   if (!texts.empty()) types |= string_type;
   if (!numbers.empty()) types |= number_type;
-  made.types_given = true;
   if (!compound.empty()) {
     if (types == 0 && compound.size() == 1) {
       to_.todo.push_back(compound.front().front());

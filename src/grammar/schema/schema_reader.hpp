@@ -22,10 +22,15 @@ class keyword_values {
     bool integer = false;
   };
   [[nodiscard]] result<type_list> types(std::uint32_t value) const;
+  /// $ref, $dynamicRef and $recursiveRef, and the schema that one of them points to.
+  [[nodiscard]] static bool is_reference(std::string_view keyword);
+  [[nodiscard]] result<std::uint32_t> target(std::uint32_t value) const;
   [[nodiscard]] result<void> expect(std::uint32_t value, json_kind kind, const char* expected) const;
   [[nodiscard]] result<void> expect_strings(std::uint32_t list) const;
   /// The bound of minimum or maximum, with the boolean exclusiveMinimum of draft 4 beside it.
   [[nodiscard]] bool is_exclusive_by_flag(std::uint32_t value, const char* flag) const;
+  /// In draft 3, a property says itself whether it must be there.
+  [[nodiscard]] bool is_required_by_draft3(std::uint32_t property) const;
   /// True if the dialect gives this keyword no meaning.
   [[nodiscard]] bool is_ignored(std::uint32_t value) const;
   [[nodiscard]] std::uint32_t sibling(std::uint32_t value, const char* name) const {
@@ -57,6 +62,7 @@ class schema_reader : keyword_values {
   [[nodiscard]] result<void> any_of(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> one_of(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> dependencies(std::uint32_t value, std::uint32_t scope);
+  [[nodiscard]] result<void> draft3_keyword(std::uint32_t value, std::uint32_t scope);
   void condition(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] bool is_tracked(std::uint32_t scope) const;
   std::uint32_t inner(std::uint32_t scope);
