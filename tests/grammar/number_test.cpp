@@ -90,6 +90,19 @@ BOOST_AUTO_TEST_CASE(exponents_are_judged_exactly_or_refused) {
     }
 }
 
+/// What cannot matter any more is forgotten, so that automata stay small.
+BOOST_AUTO_TEST_CASE(bounds_need_few_states) {
+  for (const auto& [least, most, states] :
+       {std::tuple{"1", "65535", 60u}, {"0.5", "99.5", 160u}, {"-90", "90", 160u}}) {
+    number_rules rules;
+    rules.integer = std::string_view(most) == "65535";
+    rules.raise_least({number(least), false});
+    rules.lower_most({number(most), false});
+    budget work{limits{}};
+    BOOST_TEST(number_automaton(rules, work).value().states() < states);
+  }
+}
+
 /// An exponent makes a number with a fraction whole if it is large enough, for fractions of up to 17 digits.
 BOOST_AUTO_TEST_CASE(whole_numbers_with_exponents) {
   number_rules rules;

@@ -67,6 +67,14 @@ struct comparison {
   struct state {
     std::uint16_t place = 0, result = equal, digit = 0, digits_result = equal;
   };
+  /// Forgets what makes no difference any more. `by_digits`: an exponent may follow.
+  void reduce(state& s, phase at, bool by_digits) const {
+    if (!by_digits) s.digit = 0, s.digits_result = less;
+    if (s.digits_result != equal) s.digit = 0;
+    const bool in_fraction = at == point || at == fraction;
+    if (at > fraction || (at == whole && s.place > whole_digits.size())) s.result = less;
+    if (at > fraction || (in_fraction && s.result != equal)) s.place = 0;
+  }
   static void compare_digit(char c, const std::string& with, std::uint16_t at, std::uint16_t& result) {
     if (result != equal) return;
     const char other = at < with.size() ? with[at] : '0';
@@ -88,6 +96,15 @@ struct comparison {
       compare_digit(c, all_digits, s.digit, s.digits_result);
       if (s.digits_result == equal) s.digit = advanced(s.digit, all_digits.size());
     }
+  }
+  /// The digits with which the next digit is compared; 0: with none.
+  std::array<char, 2> watched(const state& s, phase to) const {
+    const auto digit = [](const std::string& of, std::uint16_t at) { return at < of.size() ? of[at] : '0'; };
+    std::array<char, 2> made{};
+    if (to == whole && s.result == equal && s.place < whole_digits.size()) made[0] = whole_digits[s.place];
+    if (to == fraction && s.result == equal) made[0] = digit(fraction_digits, s.place);
+    if (s.digits_result == equal) made[1] = digit(all_digits, s.digit);
+    return made;
   }
   static std::uint16_t advanced(std::uint16_t place, std::size_t size) {
     return std::min<std::uint16_t>(static_cast<std::uint16_t>(place + 1), static_cast<std::uint16_t>(size));
@@ -134,6 +151,25 @@ struct division {
   }
 };
 
+/// A list that is short as a rule: then copies of it allocate nothing.
+template <typename T>
+class short_list {
+ public:
+  void resize(std::size_t count) {
+    size_ = count;
+    if (count > few) more_.resize(count - few);
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  T& operator[](std::size_t i) { return i < few ? first_[i] : more_[i - few]; }
+  const T& operator[](std::size_t i) const { return i < few ? first_[i] : more_[i - few]; }
+
+ private:
+  static constexpr std::size_t few = 2;
+  std::array<T, few> first_{};
+  std::vector<T> more_;
+  std::size_t size_ = 0;
+};
+
 /// All that is known of the number read so far.
 struct number_state {
   std::uint16_t at = begin;
@@ -141,8 +177,8 @@ struct number_state {
   std::uint16_t whole_count = 0;  ///< digits before the point that are not a leading 0; 2: two or more
   std::uint16_t moved = 0;        ///< digits after the point, if whole numbers with exponents are accepted
   std::uint16_t value = 0;        ///< of the exponent, capped
-  std::vector<comparison::state> compared;
-  std::vector<division::state> divided;
+  short_list<comparison::state> compared;
+  short_list<division::state> divided;
 
   /// Of all but `compared` and `divided`.
   std::uint64_t small_key() const {
@@ -150,14 +186,16 @@ struct number_state {
                                 exponent_negative << 11u | static_cast<std::uint32_t>(whole_count) << 12u;
     return flags << 32 | static_cast<std::uint64_t>(moved) << 16 | value;
   }
-  std::vector<std::uint32_t> key() const {
+  void write_key(std::vector<std::uint32_t>& k) const {
     const auto small = small_key();
-    std::vector<std::uint32_t> k{static_cast<std::uint32_t>(small >> 32), static_cast<std::uint32_t>(small)};
-    for (const auto& c : compared)
-      k.insert(k.end(), {static_cast<std::uint32_t>(c.place) << 16 | c.digit,
-                         static_cast<std::uint32_t>(c.result) << 16 | c.digits_result});
-    for (const auto& d : divided) k.push_back(static_cast<std::uint32_t>(d.rest) << 16 | d.place);
-    return k;
+    k.assign({static_cast<std::uint32_t>(small >> 32), static_cast<std::uint32_t>(small)});
+    for (std::size_t i = 0; i < compared.size(); ++i) {
+      const auto& c = compared[i];
+      k.push_back(static_cast<std::uint32_t>(c.place) << 16 | c.digit);
+      k.push_back(static_cast<std::uint32_t>(c.result) << 16 | c.digits_result);
+    }
+    for (std::size_t i = 0; i < divided.size(); ++i)
+      k.push_back(static_cast<std::uint32_t>(divided[i].rest) << 16 | divided[i].place);
   }
 };
 
@@ -190,12 +228,10 @@ class number_builder {
       if (!work_.spend(made_.classes * 8)) return too_much_work(work_);
       if (states_.size() > work_.of().dfa_states_max)
         return too_much("states of an automaton", work_.of().dfa_states_max);
-      // Where values of digits do not matter, 2 to 9 lead to the same state as 1.
-      const bool digits_alike =
-          comparisons_.empty() && divisions_.empty() && (states_[i].at < exponent || !rules_.integer);
+      const auto watched = watched_digits(states_[i]);
       for (std::size_t k = 0; k + 1 < symbols.size(); ++k) {
         const std::size_t row = std::size_t{i} * made_.classes;
-        if (digits_alike && symbols[k] >= '2' && symbols[k] <= '9') {
+        if (symbols[k] >= '2' && symbols[k] <= '9' && (watched >> (symbols[k] - '0') & 3) == 0) {
           made_.next[row + k + 1] = made_.next[row + k];
           continue;
         }
@@ -250,6 +286,20 @@ class number_builder {
   /// Whole numbers are only written as such.
   [[nodiscard]] bool is_plain() const { return rules_.integer && work_.of().plain_numbers; }
 
+  /// Bit d + 1 is set if digit d leads to another state than those beside it. Others lead where their lower neighbour
+  /// does, but for 0.
+  [[nodiscard]] unsigned watched_digits(const number_state& from) const {
+    constexpr unsigned all = ~0u;
+    if (!divisions_.empty() || (from.at >= exponent && rules_.integer)) return all;
+    if (from.at >= exponent) return comparisons_.empty() ? 0 : all;
+    unsigned watched = 0;
+    const auto to = next_phase(static_cast<phase>(from.at), '1');
+    for (std::size_t i = 0; i < comparisons_.size(); ++i)
+      for (const char digit : comparisons_[i].watched(from.compared[i], to))
+        if (digit != 0) watched |= 2u << (digit - '0');
+    return watched;
+  }
+
   number_state stepped(const number_state& from, char c) const {
     number_state to = from;
     to.at = next_phase(static_cast<phase>(from.at), c);
@@ -288,6 +338,11 @@ class number_builder {
     // On the wrong side of 0.
     const auto ends_at_zero = [](const std::optional<number_bound>& bound) { return bound && bound->value.is_zero(); };
     if (s.nonzero && ends_at_zero(s.negative ? rules_.least : rules_.most)) s.at = bad;
+    const bool by_digits = exponents_ && (s.whole_count == 1 || s.at == minus);
+    if (s.at != begin)
+      for (std::size_t i = 0; i < comparisons_.size(); ++i)
+        comparisons_[i].reduce(s.compared[i], static_cast<phase>(s.at), by_digits);
+    if (is_beyond(s, by_digits)) s.at = bad;
     if (s.at < exponent || s.at == bad) return;
     if (!s.nonzero || (comparisons_.empty() && !rules_.integer)) {
       s.moved = s.value = 0;
@@ -306,13 +361,24 @@ class number_builder {
     constexpr std::uint16_t large_soon = moved_max / 10 + 1;
     s.value = std::min(s.value, large_soon);
   }
+  /// The number is on the wrong side of its bound, whatever follows.
+  [[nodiscard]] bool is_beyond(const number_state& s, bool by_digits) const {
+    const auto& bound = s.negative ? rules_.least : rules_.most;
+    if (s.at == begin || !bound || bound->value.is_zero()) return false;
+    if (bound->value.negative != s.negative) return true;
+    const auto which = s.negative ? least_.comparison : most_.comparison;
+    return s.at == whole && !by_digits && s.compared[which].place > comparisons_[which].whole_digits.size();
+  }
   std::uint16_t exponent_cap() const { return std::max<std::uint16_t>(exponent_cap_, 1); }
 
   std::uint32_t intern(number_state state) {
     const auto next = static_cast<std::uint32_t>(states_.size());
     const bool is_small = comparisons_.empty() && divisions_.empty();
-    const auto [place, is_new] =
-        is_small ? added(small_index_, state.small_key(), next) : added(index_, state.key(), next);
+    if (!is_small) {
+      state.write_key(key_);
+      if (const auto known = index_.find(key_); known != index_.end()) return known->second;
+    }
+    const auto [place, is_new] = is_small ? added(small_index_, state.small_key(), next) : added(index_, key_, next);
     if (is_new) {
       made_.next.resize(made_.next.size() + made_.classes, dfa::dead);
       made_.accepting.push_back(accepts(state) ? 1 : 0);
@@ -382,6 +448,7 @@ class number_builder {
   std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, key_hash> index_;
   std::unordered_map<std::uint64_t, std::uint32_t> small_index_;  // without comparisons and divisions
   std::vector<number_state> states_;
+  std::vector<std::uint32_t> key_;
 };
 
 }  // namespace
