@@ -263,8 +263,14 @@ void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out
   const auto counted = std::max(spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most);
   object.count = std::min(object.count, counted);
   object.beyond &= spec.beyond;
-  const auto top = frames_.add_seen(object, seen_words(program_, object), name.bit);
-  out.push_back({.where = at::colon, .top = top, .spec = name.label.node});
+  const auto add = [&](std::uint32_t node) {
+    const auto top = frames_.add_seen(object, seen_words(program_, object), name.bit);
+    out.push_back({.where = at::colon, .top = top, .spec = node});
+  };
+  add(name.label.node);
+  if (name.label.witness == program::none || (name.label.witness_beyond & ~object.beyond) == 0) return;
+  object.beyond |= name.label.witness_beyond;
+  add(name.label.witness);
 }
 
 bool machine::may_close_object(const frame& object) const {

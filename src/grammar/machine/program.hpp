@@ -38,8 +38,10 @@ struct program {
 
   /// What follows a name in an object.
   struct label {
-    std::uint32_t node = none;  ///< none: the name is not allowed
-    std::uint8_t beyond = 0;    ///< see object_spec::beyond
+    std::uint32_t node = none;        ///< none: the name is not allowed
+    std::uint32_t witness = none;     ///< the values of `node` that also give the name the bits `witness_beyond`
+    std::uint8_t beyond = 0;          ///< see object_spec::beyond
+    std::uint8_t witness_beyond = 0;  ///< likewise
   };
   struct object_spec {
     std::vector<std::string> names;                                  ///< sorted; the bit of a name is its index
@@ -50,10 +52,10 @@ struct program {
     std::uint8_t beyond = 0;  ///< bits: a name that has this bit must occur
     /// Other names: `other` for all of them, or, with an automaton, the entry of the label with which it accepts.
     std::shared_ptr<const dfa> other_names;
-    std::uint32_t other = none;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> other_by_label;
+    label other;
+    std::vector<std::pair<std::uint32_t, label>> other_by_label;
     bool second_first = false;  ///< of two names, the second one has to come first
-    [[nodiscard]] bool allows_others() const { return other != none || other_names != nullptr; }
+    [[nodiscard]] bool allows_others() const { return other.node != none || other_names != nullptr; }
   };
 
   struct array_spec {

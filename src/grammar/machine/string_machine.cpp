@@ -337,13 +337,12 @@ bool string_machine::end_name(const thread& t, ended_name& out) const {
   }
   if (t.d == 0) return false;
   out.bit = program::none;
-  out.label.beyond = 0xff;
-  out.label.node = spec.other;
+  out.label = spec.other;
   if (spec.other_names) {
     const auto label = spec.other_names->accepting[t.d];
-    out.label.node = program::none;
-    for (const auto& [each, node] : spec.other_by_label)
-      if (each == label) out.label.node = node;
+    out.label = {};
+    for (const auto& [each, follows] : spec.other_by_label)
+      if (each == label) out.label = follows;
   }
   return out.label.node != program::none;
 }

@@ -22,6 +22,7 @@ struct atom {
     object_absent,   ///< an object without this name
     object_present,  ///< an object with this name
     property_fails,  ///< an object with this member of `properties`, whose value does not satisfy its schema
+    match_fails,     ///< an object with a name of this member of `patternProperties`, whose value does not satisfy it
     element_fails,   ///< an array with this element of `prefixItems`, which does not satisfy its schema
     nothing,         ///< never holds
   };
@@ -85,10 +86,22 @@ struct object_rules {
   };
   std::vector<layer> layers;
   std::vector<std::string_view> required, forbidden;
-  std::vector<atom> names;                                               ///< propertyNames
-  std::vector<std::pair<std::string_view, std::string_view>> dependent;  ///< the first name requires the second
-  /// Each: an object has a name outside of this list.
-  std::vector<std::vector<std::string_view>> beyond;
+  std::vector<atom> names;  ///< propertyNames
+  struct dependency {
+    std::string_view name, required;
+    std::uint32_t name_value, required_value;  ///< for atoms; json_tree::none if they cannot name it
+  };
+  std::vector<dependency> dependent;
+  /// Each: an object has a name for which all of this holds, and whose value satisfies `value`.
+  struct witness {
+    std::vector<std::string_view> unlisted;  ///< it is none of these
+    std::vector<std::uint32_t> unmatched;    ///< it matches none of these patterns
+    std::optional<std::uint32_t> pattern;    ///< it matches this one
+    std::optional<atom> name;                ///< it satisfies this as a string
+    std::optional<atom> value;
+  };
+  static constexpr std::size_t witnesses_max = 8;
+  std::vector<witness> beyond;
 };
 
 /// A conjunction of conditions, sorted by the type of value that they apply to. A combination of subschemas is a list

@@ -35,9 +35,9 @@ result<void> schema_reader::dependencies(std::uint32_t value, std::uint32_t scop
     if (tree_.is(each, json_kind::array) && tree_[value].key != "dependentSchemas") {
       if (const auto ok = expect_strings(each); !ok) return ok;
       for (const auto name : tree_[each].children)
-        to_.made.objects.dependent.emplace_back(tree_[each].key, tree_[name].text);
+        to_.made.objects.dependent.push_back({tree_[each].key, tree_[name].text, each, name});
     } else if (tree_.is(each, json_kind::string) && document_.rules() == dialect::draft3) {
-      to_.made.objects.dependent.emplace_back(tree_[each].key, tree_[each].text);
+      to_.made.objects.dependent.push_back({tree_[each].key, tree_[each].text, each, missing});
     } else {
       to_.forks.push_back({{{{each, atom::mode::absent}, scope}},
                            {{{each, atom::mode::object_present}, scope}, {{each, atom::mode::schema}, inner(scope)}}});

@@ -11,7 +11,7 @@ namespace {
 constexpr auto no_value = json_tree::none;
 constexpr std::uint32_t root_scope = 0, no_parent = ~std::uint32_t{0};
 constexpr unsigned exclusion_depth_max = 4;
-constexpr std::size_t branches_max = 8'192, scopes_max = 16'384, notes_max = 64;
+constexpr std::size_t branches_max = 8'192, scopes_max = 16'384;
 
 void intersect_types(alternative& of, std::uint8_t types) { of.types &= types; }
 
@@ -36,7 +36,7 @@ void prune(alternative& each) {
 }  // namespace
 
 expander::expander(const schema_document& of, language_pool& languages, format_rule formats, budget& work)
-    : document_(of), languages_(languages), formats_(formats), work_(work) {}
+    : document_(of), languages_(languages), formats_(formats), work_(work), notes_(of.tree()) {}
 
 atom_set expander::simplified(atom_set set) const {
   const auto& tree = document_.tree();
@@ -72,7 +72,10 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
       const auto next = here.todo.back();
       here.todo.pop_back();
       if (!work_.spend(20)) return too_much_work(work_);
-      if (const auto applied = apply(here, next); !applied) return applied.error();
+      if (const auto applied = apply(here, next); !applied) {
+        if (!may_drop(next.what, applied.error())) return applied.error();
+        here.made.types = 0;
+      }
     }
     prune(here.made);
     if (here.made.types == 0) continue;
@@ -85,6 +88,10 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
         branches.push_back(here);
         branches.back().todo = fork[i];
       }
+      continue;
+    }
+    if (choose_dependencies(here)) {
+      branches.push_back(std::move(here));
       continue;
     }
     if (const auto done = finish(here); !done) return done.error();
@@ -126,6 +133,7 @@ result<void> expander::apply(branch& to, const pending& next) {
       made.objects.layers.push_back(std::move(layer));
       return {};
     }
+    case atom::mode::match_fails: return negation_reader(*this, to).match_fails(next.what.value);
     case atom::mode::element_fails: {
       const auto place = document_.tree()[next.what.value].place;
       intersect_types(made, array_type);
@@ -228,19 +236,28 @@ result<void> expander::exclude_constant(branch& to, const pending& next) const {
       error_kind::unsupported, tree.pointer(value) + ": to exclude an array or an object is not supported", {}};
 }
 
-/// True if the document says nothing but keywords that some validators take for annotations, and this is one of them.
-bool expander::is_alone(std::uint32_t keyword) const {
-  const auto& tree = document_.tree();
-  if (tree[keyword].parent != 0) return false;
-  return std::ranges::none_of(tree[0].children, [&](auto each) {
-    const auto& key = tree[each].key;
-    return key != "format" && !key.starts_with("content") && is_assertion(key);
-  });
+/// A limit of the number of members needs to know which names may still come, so dependencies become choices.
+bool expander::choose_dependencies(branch& of) {
+  auto& objects = of.made.objects;
+  if ((of.made.types & object_type) == 0 || objects.most == ~std::uint64_t{0}) return false;
+  for (const auto& each : objects.dependent)
+    if (each.required_value != no_value)
+      of.forks.push_back({{{{each.name_value, atom::mode::absent}, root_scope}},
+                          {{{each.name_value, atom::mode::object_present}, root_scope},
+                           {{each.required_value, atom::mode::object_present}, root_scope}}});
+  return std::erase_if(objects.dependent, [](const auto& each) { return each.required_value != no_value; }) > 0;
 }
 
-void expander::note(std::uint32_t value, const std::string& what) {
-  auto text = document_.tree().pointer(value) + ": " + what;
-  if (std::ranges::find(notes_, text) == notes_.end() && notes_.size() < notes_max) notes_.push_back(std::move(text));
+/// A value that fails a schema does so by one of its keywords. Where the failure of a keyword is not supported, that
+/// choice is left out: then fewer values are accepted, and none that is invalid. Not where the question is whether a
+/// value exists.
+bool expander::may_drop(const atom& what, const error& why) {
+  const bool negative = what.how == atom::mode::not_schema || what.how == atom::mode::not_keyword ||
+                        what.how == atom::mode::not_equal || what.how == atom::mode::match_fails;
+  if (!negative || depth_ > 0 || why.kind != error_kind::unsupported) return false;
+  notes_.add(what.value, "values that are valid only because this fails are not accepted");
+  if (!dropped_) dropped_ = why;
+  return true;
 }
 
 result<void> expander::add_formats(alternative& to) {
@@ -249,12 +266,12 @@ result<void> expander::add_formats(alternative& to) {
   for (const auto& each : to.formats) {
     const std::string& name = tree[each.value].text;
     if (!is_standard_format(name)) {
-      note(each.value, "the format " + std::string(utf8_prefix(name, 64)) + " is not known and not enforced");
+      notes_.add(each.value, "the format " + std::string(utf8_prefix(name, 64)) + " is not known and not enforced");
       if (each.negated) to.types = 0;
       continue;
     }
     const bool automatic = formats_ == format_rule::automatic;
-    if (automatic && is_alone(each.value))
+    if (automatic && keyword_values(document_).is_alone(each.value))
       return error{error_kind::unsupported,
                    tree.pointer(each.value) +
                        ": a format alone is an assertion for some validators and an annotation for others; add "
@@ -265,7 +282,7 @@ result<void> expander::add_formats(alternative& to) {
     if (each.negated && languages_[*index].most != pattern_language::no_limit)  // a part of the format
       return error{error_kind::unsupported, tree.pointer(each.value) + ": a negated " + name + " is not supported",
                    "format"};
-    if (is_narrowed_format(name)) note(each.value, "only a part of the format " + name + " is accepted");
+    if (is_narrowed_format(name)) notes_.add(each.value, "only a part of the format " + name + " is accepted");
     to.strings.patterns.push_back({*index, each.negated});
   }
   return {};

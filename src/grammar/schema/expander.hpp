@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "grammar/schema/alternative.hpp"
 #include "grammar/schema/document.hpp"
 #include "grammar/schema/language_pool.hpp"
+#include "grammar/schema/schema_notes.hpp"
 
 namespace skein::grammar {
 
@@ -28,8 +30,13 @@ class expander {
   [[nodiscard]] language_pool& languages() { return languages_; }
   [[nodiscard]] budget& work() { return work_; }
 
+  /// Whether a choice whose negation is not supported may be left out; notes it.
+  [[nodiscard]] bool may_drop(const atom& what, const error& why);
+  /// The reason why values were left out that are valid, if any.
+  [[nodiscard]] const std::optional<error>& dropped() const { return dropped_; }
+
   /// What is not enforced as written, each with the JSON pointer of its keyword.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_.list(); }
 
   /// Removes atoms that always hold.
   [[nodiscard]] atom_set simplified(atom_set set) const;
@@ -51,8 +58,7 @@ class expander {
 
   [[nodiscard]] result<void> apply(branch& to, const pending& next);
   [[nodiscard]] result<void> finish(branch& done);
-  [[nodiscard]] bool is_alone(std::uint32_t keyword) const;
-  void note(std::uint32_t value, const std::string& what);
+  [[nodiscard]] static bool choose_dependencies(branch& of);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
   void apply_constant(alternative& to, std::uint32_t value) const;
@@ -64,7 +70,8 @@ class expander {
   language_pool& languages_;
   format_rule formats_;
   budget& work_;
-  std::vector<std::string> notes_;
+  std::optional<error> dropped_;
+  schema_notes notes_;
   std::map<atom_set, bool> may_hold_;
   unsigned depth_ = 0;
 };

@@ -169,6 +169,14 @@ bool keyword_values::is_required_by_draft3(std::uint32_t property) const {
   return document_.rules() == dialect::draft3 && required != json_tree::none && tree_.is(required, json_kind::truth);
 }
 
+bool keyword_values::is_alone(std::uint32_t keyword) const {
+  if (tree_[keyword].parent != 0) return false;
+  return std::ranges::none_of(tree_[0].children, [&](auto each) {
+    const auto& key = tree_[each].key;
+    return key != "format" && !key.starts_with("content") && is_assertion(key);
+  });
+}
+
 bool keyword_values::is_ignored(std::uint32_t value) const {
   const auto& key = tree_[value].key;
   for (const auto& [keyword, first] : introduced)

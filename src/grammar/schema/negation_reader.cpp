@@ -184,16 +184,31 @@ result<bool> negation_reader::negate_object(const std::string& key, std::uint32_
   }
   if (key == "additionalProperties") {
     if (never_fails(value)) return only(0), true;
-    const auto names = sibling(value, "properties");
-    if (!tree_.is(value, json_kind::falsehood) || sibling(value, "patternProperties") != no_member ||
-        to_.made.objects.beyond.size() >= 8)
-      return not_supported(value, "to negate additionalProperties");
-    only(object_type);
-    std::vector<std::string_view> known;
+    object_rules::witness made;
+    const auto names = sibling(value, "properties"), patterns = sibling(value, "patternProperties");
     if (names != no_member)
-      for (const auto each : tree_[names].children) known.push_back(tree_[each].key);
-    to_.made.objects.beyond.push_back(std::move(known));
+      for (const auto each : tree_[names].children) made.unlisted.push_back(tree_[each].key);
+    if (patterns != no_member)
+      for (const auto each : tree_[patterns].children) {
+        const auto index = name_pattern(each);
+        if (!index) return index.error();
+        made.unmatched.push_back(*index);
+      }
+    if (!tree_.is(value, json_kind::falsehood)) made.value = atom{value, atom::mode::not_schema};
+    return add_witness(value, std::move(made));
+  }
+  if (key == "patternProperties") {
+    if (const auto ok = expect(value, json_kind::object, "an object"); !ok) return ok.error();
+    for (const auto each : tree_[value].children)
+      if (!never_fails(each)) choices.push_back({{each, atom::mode::match_fails}});
+    choose(choices);
     return true;
+  }
+  if (key == "propertyNames") {
+    if (never_fails(value)) return only(0), true;
+    object_rules::witness made;
+    if (!tree_.is(value, json_kind::falsehood)) made.name = atom{value, atom::mode::not_schema};
+    return add_witness(value, std::move(made));
   }
   if (key == "dependentRequired") {
     if (const auto ok = expect(value, json_kind::object, "an object"); !ok) return ok.error();
@@ -206,6 +221,34 @@ result<bool> negation_reader::negate_object(const std::string& key, std::uint32_
     return true;
   }
   return false;
+}
+
+result<std::uint32_t> negation_reader::name_pattern(std::uint32_t member) {
+  const auto index = with_.languages_.pattern(tree_[member].key);
+  if (!index)
+    return error{index.error().kind, tree_.pointer(member) + ": " + index.error().message, "patternProperties"};
+  return *index;
+}
+
+/// A member of patternProperties fails: a name matches it, and the value does not satisfy its schema.
+result<void> negation_reader::match_fails(std::uint32_t member) {
+  object_rules::witness made;
+  const auto index = name_pattern(member);
+  if (!index) return index.error();
+  made.pattern = *index;
+  if (!tree_.is(member, json_kind::falsehood)) made.value = atom{member, atom::mode::not_schema};
+  if (const auto added = add_witness(member, std::move(made)); !added) return added.error();
+  return {};
+}
+
+result<bool> negation_reader::add_witness(std::uint32_t value, object_rules::witness made) {
+  auto& all = to_.made.objects.beyond;
+  const bool second = made.value && std::ranges::any_of(all, [](const auto& each) { return each.value.has_value(); });
+  if (second || all.size() == object_rules::witnesses_max)
+    return not_supported(value, "to negate this beside other negations of the same object");
+  only(object_type);
+  all.push_back(std::move(made));
+  return true;
 }
 
 result<bool> negation_reader::negate_array(const std::string& key, std::uint32_t value) {

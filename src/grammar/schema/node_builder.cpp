@@ -18,7 +18,8 @@ result<program> node_builder::build() {
     }
   find_satisfiable();
   remove_unsatisfiable();
-  if (!made_.nodes.front().satisfiable) return error{error_kind::invalid_argument, "no value satisfies the schema", {}};
+  const error empty{error_kind::invalid_argument, "no value satisfies the schema", {}};
+  if (!made_.nodes.front().satisfiable) return with_.dropped().value_or(empty);
   return std::move(made_);
 }
 
@@ -60,8 +61,12 @@ result<void> node_builder::add_array(program::node& to, const array_rules& rules
   made.least = rules.least;
   made.most = rules.most;
   made.unique = rules.unique && rules.most > 1;
-  if (rules.contains.size() > 1)
-    return error{error_kind::unsupported, "more than one contains for the same array is not supported", "contains"};
+  if (rules.contains.size() > 1) {
+    const error why{error_kind::unsupported, "more than one contains for the same array is not supported", "contains"};
+    for (const auto& each : rules.contains)  // one of them may come from the negation of items
+      if (with_.may_drop(each.what, why)) return {};
+    return why;
+  }
   made.counts = !rules.contains.empty();
   std::size_t prefix = 0;
   for (const auto& layer : rules.layers) prefix = std::max(prefix, layer.prefix.size());
@@ -115,17 +120,24 @@ bool node_builder::is_satisfiable(const program::array_spec& of) const {
 
 bool node_builder::is_satisfiable(const program::object_spec& of) const {
   std::uint64_t required = 0, available = 0;
-  std::uint8_t beyond = 0;
+  unsigned beyond = 0;
+  const auto bits = [&](const program::label& of_name) {
+    return of_name.beyond | (holds(of_name.witness) ? of_name.witness_beyond : 0u);
+  };
   for (std::size_t i = 0; i < of.names.size(); ++i) {
     const bool here = holds(of.labels[i].node), needed = (of.required[i / 64] >> (i % 64) & 1) != 0;
     if (needed && !here) return false;
     required += needed;
     available += here;
-    if (here) beyond |= of.labels[i].beyond;
+    if (here) beyond |= bits(of.labels[i]);
   }
-  bool others = holds(of.other);
-  for (const auto& [label, node] : of.other_by_label) others = others || holds(node);
-  if (others) beyond = 0xff;
+  bool others = holds(of.other.node);
+  if (others) beyond |= bits(of.other);
+  for (const auto& [label, follows] : of.other_by_label) {
+    if (!holds(follows.node)) continue;
+    others = true;
+    beyond |= bits(follows);
+  }
   return required <= of.most && (others || available >= of.least) && (of.beyond & ~beyond) == 0;
 }
 
@@ -164,7 +176,10 @@ void node_builder::remove_unsatisfiable() {
       }
   }
   for (auto& object : made_.objects) {
-    for (auto& label : object.labels) clear(label.node);
+    for (auto& label : object.labels) {
+      clear(label.node);
+      clear(label.witness);
+    }
     bool changed = true;
     while (changed) {  // a name that requires one that is not allowed is not allowed either
       changed = false;
@@ -174,18 +189,15 @@ void node_builder::remove_unsatisfiable() {
           changed = true;
         }
     }
-    clear(object.other);
-    std::uint32_t kept = 0;
-    for (auto& [label, node] : object.other_by_label) {
-      clear(node);
-      kept += node != program::none;
+    clear(object.other.node);
+    clear(object.other.witness);
+    for (auto& [label, follows] : object.other_by_label) {
+      clear(follows.node);
+      clear(follows.witness);
     }
-    std::erase_if(object.other_by_label, [](const auto& each) { return each.second == program::none; });
+    std::erase_if(object.other_by_label, [](const auto& each) { return each.second.node == program::none; });
+    if (object.other_by_label.empty()) object.other_names = nullptr;
     if (!object.other_names) continue;
-    if (kept == 0) {
-      object.other_names = nullptr;
-      continue;
-    }
     auto trimmed = *object.other_names;
     for (auto& label : trimmed.accepting)
       if (std::ranges::none_of(object.other_by_label, [&](const auto& each) { return each.first == label; })) label = 0;

@@ -1,13 +1,14 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "grammar/machine/program.hpp"
-#include "grammar/schema/expander.hpp"
-#include "grammar/schema/scalar_builder.hpp"
+#include "grammar/schema/member_names.hpp"
 
 namespace skein::grammar {
 
@@ -26,8 +27,10 @@ class node_builder {
   [[nodiscard]] result<void> add_array(program::node& to, const array_rules& rules);
   [[nodiscard]] result<void> add_object(program::node& to, const object_rules& rules);
   [[nodiscard]] result<void> add_other_names(program::object_spec& to, const object_rules& rules);
-  [[nodiscard]] result<bool> name_allowed(const object_rules& rules, std::string_view name);
-  [[nodiscard]] result<std::shared_ptr<const dfa>> name_automaton(const object_rules& rules);
+  [[nodiscard]] result<program::label> label_of(const object_rules& rules, atom_set set,
+                                                std::optional<std::string_view> listed,
+                                                const std::function<bool(std::uint32_t)>& matches,
+                                                const std::function<result<bool>(std::size_t)>& satisfies);
 
   void find_satisfiable();
   [[nodiscard]] bool is_satisfiable(const program::object_spec& of) const;
@@ -41,6 +44,7 @@ class node_builder {
   std::map<atom_set, std::uint32_t> index_;
   std::vector<const atom_set*> sets_;
   scalar_builder scalars_{with_.languages(), made_, work_};
+  member_names names_{with_, scalars_, work_};
 };
 
 }  // namespace skein::grammar

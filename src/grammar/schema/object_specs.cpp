@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::uint32_t any_name = std::uint32_t{1} << 31;
 constexpr std::size_t patterns_max = 30;
-constexpr std::uint64_t name_length_max = 1'000;
 
 bool is_listed(const object_rules::layer& layer, std::string_view name) {
   return std::ranges::binary_search(layer.names, name, {}, [](const auto& each) { return each.first; });
@@ -16,111 +15,96 @@ bool is_listed(const object_rules::layer& layer, std::string_view name) {
 
 }  // namespace
 
-/// True if propertyNames allows a name.
-result<bool> node_builder::name_allowed(const object_rules& rules, std::string_view name) {
-  for (const auto& each : rules.names) {
-    const auto alternatives = with_.expand(with_.simplified({each}));
-    if (!alternatives) return alternatives.error();
-    bool fits = false;
-    for (const auto& one : *alternatives) {
-      if ((one.types & string_type) == 0) continue;
-      const auto accepted = scalars_.accepts(one.strings, name);
-      if (!accepted) return accepted;
-      fits = fits || *accepted;
+/// What follows a name, with its bits: which witnesses it may be, for all of its values or for those of one witness.
+/// `matches` says whether it matches a pattern, and `satisfies` whether it satisfies what the witness at this index
+/// asks of names.
+result<program::label> node_builder::label_of(const object_rules& rules, atom_set set,
+                                              std::optional<std::string_view> listed,
+                                              const std::function<bool(std::uint32_t)>& matches,
+                                              const std::function<result<bool>(std::size_t)>& satisfies) {
+  program::label made;
+  for (std::size_t i = 0; i < rules.beyond.size(); ++i) {
+    const auto& each = rules.beyond[i];
+    if (listed && std::ranges::find(each.unlisted, *listed) != each.unlisted.end()) continue;
+    if (std::ranges::any_of(each.unmatched, matches) || (each.pattern && !matches(*each.pattern))) continue;
+    const auto fits = satisfies(i);
+    if (!fits) return fits.error();
+    if (!*fits) continue;
+    const auto bit = static_cast<std::uint8_t>(1u << i);
+    if (!each.value) {
+      made.beyond |= bit;
+      continue;
     }
-    if (!fits) return false;
+    auto with_value = set;
+    with_value.push_back(*each.value);
+    const auto node = node_of(std::move(with_value));
+    if (!node) return node.error();
+    made.witness = *node;
+    made.witness_beyond = bit;
   }
-  return true;
+  const auto node = node_of(std::move(set));
+  if (!node) return node.error();
+  made.node = *node;
+  return made;
 }
 
-/// The names that propertyNames allows; null for all.
-result<std::shared_ptr<const dfa>> node_builder::name_automaton(const object_rules& rules) {
-  std::shared_ptr<const dfa> all;
-  for (const auto& each : rules.names) {
-    const auto alternatives = with_.expand(with_.simplified({each}));
-    if (!alternatives) return alternatives.error();
-    auto none_yet = literals({}, work_);
-    if (!none_yet) return none_yet.error();
-    dfa either = std::move(*none_yet);
-    for (const auto& one : *alternatives) {
-      if ((one.types & string_type) == 0) continue;
-      auto strings = one.strings;
-      auto made = scalars_.string_automaton(strings, false);
-      if (!made) return made.error();
-      if (!*made) *made = std::make_shared<const dfa>(any_text());
-      const auto intersect = [&](const result<dfa>& with) -> result<void> {
-        if (!with) return with.error();
-        auto both = combine(**made, *with, combination::both, work_);
-        if (!both) return both.error();
-        *made = std::make_shared<const dfa>(std::move(*both));
-        return {};
-      };
-      if (strings.included)
-        if (const auto done = intersect(literals(*strings.included, work_)); !done) return done.error();
-      if (strings.least > 0 || strings.most != ~std::uint64_t{0}) {
-        if (strings.least > name_length_max || (strings.most > name_length_max && strings.most != ~std::uint64_t{0}))
-          return error{error_kind::unsupported, "a length of names above 1000 is not supported", "propertyNames"};
-        nfa code;
-        bool fits = true;
-        const auto any = code.codes(any_set());
-        code.accept(
-            code.repeat(any, static_cast<std::uint32_t>(strings.least),
-                        strings.most == ~std::uint64_t{0} ? nfa::none : static_cast<std::uint32_t>(strings.most),
-                        work_.of().instructions_max, fits));
-        if (const auto done = intersect(determinise(code, work_)); !done) return done.error();
-      }
-      auto both = combine(either, **made, combination::either, work_);
-      if (!both) return both.error();
-      either = std::move(*both);
-    }
-    if (!all) {
-      all = std::make_shared<const dfa>(std::move(either));
-    } else {
-      auto both = combine(*all, either, combination::both, work_);
-      if (!both) return both.error();
-      all = std::make_shared<const dfa>(std::move(*both));
-    }
-  }
-  return all;
-}
-
-/// What follows names that are not listed: one node for each set of patterns that a name can match.
+/// What follows names that are not listed: one label for each set of patterns that a name can match.
 result<void> node_builder::add_other_names(program::object_spec& to, const object_rules& rules) {
   std::vector<std::uint32_t> patterns;
+  const auto add_pattern = [&](std::uint32_t index) {
+    if (std::ranges::find(patterns, index) == patterns.end()) patterns.push_back(index);
+  };
   for (const auto& layer : rules.layers)
-    for (const auto& [index, value] : layer.patterns)
-      if (std::ranges::find(patterns, index) == patterns.end()) patterns.push_back(index);
-  if (patterns.size() > patterns_max) return too_much("patterns of names in one object", patterns_max);
-  const auto node_for = [&](std::uint32_t matched) {
+    for (const auto& [index, value] : layer.patterns) add_pattern(index);
+  std::vector<std::size_t> names_judged;  // witnesses whose condition on names has a bit after those of patterns
+  for (std::size_t i = 0; i < rules.beyond.size(); ++i) {
+    for (const auto index : rules.beyond[i].unmatched) add_pattern(index);
+    if (rules.beyond[i].pattern) add_pattern(*rules.beyond[i].pattern);
+    if (rules.beyond[i].name) names_judged.push_back(i);
+  }
+  if (patterns.size() + names_judged.size() > patterns_max)
+    return too_much("patterns of names in one object", patterns_max);
+  const auto label_for = [&](std::uint32_t matched) {
+    const auto has = [&](std::size_t bit) { return (matched >> bit & 1) != 0; };
+    const auto matches = [&](std::uint32_t index) {
+      return has(static_cast<std::size_t>(std::ranges::find(patterns, index) - patterns.begin()));
+    };
     atom_set set;
     for (const auto& layer : rules.layers) {
       bool known = false;
       for (const auto& [index, value] : layer.patterns) {
-        if ((matched >> (std::ranges::find(patterns, index) - patterns.begin()) & 1) == 0) continue;
+        if (!matches(index)) continue;
         known = true;
         if (value) set.push_back(*value);
       }
       if (!known && layer.rest) set.push_back(*layer.rest);
     }
-    return node_of(std::move(set));
+    const auto satisfies = [&](std::size_t witness) -> result<bool> {
+      const auto place = std::ranges::find(names_judged, witness);
+      return place == names_judged.end() ||
+             has(patterns.size() + static_cast<std::size_t>(place - names_judged.begin()));
+    };
+    return label_of(rules, std::move(set), std::nullopt, matches, satisfies);
   };
-  if (patterns.empty() && rules.names.empty()) {
-    const auto node = node_for(0);
-    if (!node) return node.error();
-    to.other = *node;
+  if (patterns.empty() && rules.names.empty() && names_judged.empty()) {
+    auto label = label_for(0);
+    if (!label) return label.error();
+    to.other = *label;
     return {};
   }
   dfa names = any_text();
   for (auto& label : names.accepting)
     if (label != 0) label = any_name;
-  for (std::size_t i = 0; i < patterns.size(); ++i) {
-    const auto language = with_.languages().whole(patterns[i]);
+  for (std::size_t i = 0; i < patterns.size() + names_judged.size(); ++i) {
+    const auto language = i < patterns.size()
+                              ? with_.languages().whole(patterns[i])
+                              : names_.automaton({*rules.beyond[names_judged[i - patterns.size()]].name});
     if (!language) return language.error();
-    auto both = combine(names, **language, combination::labels, work_, std::uint32_t{1} << i);
+    auto both = combine(names, *language ? **language : any_text(), combination::labels, work_, std::uint32_t{1} << i);
     if (!both) return both.error();
     names = std::move(*both);
   }
-  const auto allowed = name_automaton(rules);
+  const auto allowed = names_.automaton(rules.names);
   if (!allowed) return allowed.error();
   if (*allowed) {
     auto both = combine(names, **allowed, combination::both, work_);
@@ -130,9 +114,9 @@ result<void> node_builder::add_other_names(program::object_spec& to, const objec
   for (const auto label : names.accepting) {
     const bool known = std::ranges::any_of(to.other_by_label, [&](const auto& each) { return each.first == label; });
     if (label == 0 || known) continue;
-    const auto node = node_for(label & ~any_name);
-    if (!node) return node.error();
-    to.other_by_label.emplace_back(label, *node);
+    const auto follows = label_for(label & ~any_name);
+    if (!follows) return follows.error();
+    to.other_by_label.emplace_back(label, *follows);
   }
   to.other_names = std::make_shared<const dfa>(std::move(names));
   return {};
@@ -144,8 +128,8 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
   names.insert(names.end(), rules.forbidden.begin(), rules.forbidden.end());
   for (const auto& layer : rules.layers)
     for (const auto& [name, value] : layer.names) names.push_back(name);
-  for (const auto& [first, second] : rules.dependent) names.insert(names.end(), {first, second});
-  for (const auto& list : rules.beyond) names.insert(names.end(), list.begin(), list.end());
+  for (const auto& each : rules.dependent) names.insert(names.end(), {each.name, each.required});
+  for (const auto& each : rules.beyond) names.insert(names.end(), each.unlisted.begin(), each.unlisted.end());
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (names.size() > work_.of().names_max) return too_much("names in one object", work_.of().names_max);
@@ -173,21 +157,26 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
       }
       if (!known && layer.rest) set.push_back(*layer.rest);
     }
-    const auto allowed = name_allowed(rules, name);
+    const auto allowed = names_.allowed(rules.names, name);
     if (!allowed) return allowed.error();
     if (*allowed && std::ranges::find(rules.forbidden, name) == rules.forbidden.end()) {
-      const auto node = node_of(std::move(set));
-      if (!node) return node.error();
-      label.node = *node;
+      const auto matches = [&](std::uint32_t index) {
+        const auto language = with_.languages().whole(index);
+        return language && (*language)->match(name) != 0;
+      };
+      const auto satisfies = [&](std::size_t witness) -> result<bool> {
+        const auto& asked = rules.beyond[witness].name;
+        return asked ? names_.allowed({*asked}, name) : result<bool>(true);
+      };
+      const auto follows = label_of(rules, std::move(set), name, matches, satisfies);
+      if (!follows) return follows.error();
+      label = *follows;
     }
-    for (std::size_t i = 0; i < rules.beyond.size(); ++i)
-      if (std::ranges::find(rules.beyond[i], name) == rules.beyond[i].end())
-        label.beyond |= static_cast<std::uint8_t>(1u << i);
     made.labels.push_back(label);
   }
   for (const auto name : rules.required)
     made.required[place_of(name) / 64] |= std::uint64_t{1} << (place_of(name) % 64);
-  for (const auto& [first, second] : rules.dependent) made.dependent.emplace_back(place_of(first), place_of(second));
+  for (const auto& each : rules.dependent) made.dependent.emplace_back(place_of(each.name), place_of(each.required));
   if (!made.dependent.empty() && rules.most != ~std::uint64_t{0})
     return error{error_kind::unsupported, "maxProperties beside dependentRequired is not supported", "maxProperties"};
   made.second_first =

@@ -70,8 +70,8 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
   }
   if (key == "contains") return contains(value, scope);
   if (key == "contentMediaType" || key == "contentEncoding") {
-    if (with_.is_alone(value)) return not_supported(value, key);
-    with_.note(value, key + " is not enforced");
+    if (is_alone(value)) return not_supported(value, key);
+    with_.notes_.add(value, key + " is not enforced");
     return {};
   }
   for (const auto& part : {number_keyword(key, value), size_keyword(key, value), combining_keyword(key, value, scope),
@@ -253,13 +253,27 @@ result<void> schema_reader::any_of(std::uint32_t value, std::uint32_t scope) {
   return {};
 }
 
+/// The names that the schema with this keyword requires of its values, if these are objects.
+atom_set schema_reader::required_beside(std::uint32_t value) const {
+  atom_set made;
+  const auto type = sibling(value, "type"), names = sibling(value, "required");
+  const bool is_object = type != none && tree_.is(type, json_kind::string) && tree_[type].text == "object";
+  if (!is_object || names == none || !tree_.is(names, json_kind::array)) return made;
+  for (const auto name : tree_[names].children)
+    if (tree_.is(name, json_kind::string)) made.push_back({name, atom::mode::object_present});
+  return made;
+}
+
 result<void> schema_reader::one_of(std::uint32_t value, std::uint32_t scope) {
   const auto& members = tree_[value].children;
   std::vector<std::vector<expander::pending>> choices;
   for (const auto each : members) choices.push_back({{{each, atom::mode::schema}, inner(scope)}});
+  const auto beside = required_beside(value);
   for (std::size_t i = 0; i < members.size(); ++i) {
     for (std::size_t k = i + 1; k < members.size(); ++k) {
-      const auto both = with_.may_hold({{members[i], atom::mode::schema}, {members[k], atom::mode::schema}});
+      auto pair = beside;
+      pair.insert(pair.end(), {{members[i], atom::mode::schema}, {members[k], atom::mode::schema}});
+      const auto both = with_.may_hold(pair);
       if (!both) return both.error();
       if (!*both) continue;
       choices[i].push_back({{members[k], atom::mode::not_schema}, scope});

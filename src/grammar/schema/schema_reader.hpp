@@ -31,6 +31,8 @@ class keyword_values {
   [[nodiscard]] bool is_exclusive_by_flag(std::uint32_t value, const char* flag) const;
   /// In draft 3, a property says itself whether it must be there.
   [[nodiscard]] bool is_required_by_draft3(std::uint32_t property) const;
+  /// True if the document says nothing but keywords that some validators take for annotations, and this is one of them.
+  [[nodiscard]] bool is_alone(std::uint32_t keyword) const;
   /// True if the dialect gives this keyword no meaning.
   [[nodiscard]] bool is_ignored(std::uint32_t value) const;
   [[nodiscard]] std::uint32_t sibling(std::uint32_t value, const char* name) const {
@@ -60,6 +62,7 @@ class schema_reader : keyword_values {
   [[nodiscard]] result<void> contains(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> enumeration(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> any_of(std::uint32_t value, std::uint32_t scope);
+  [[nodiscard]] atom_set required_beside(std::uint32_t value) const;
   [[nodiscard]] result<void> one_of(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> dependencies(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> draft3_keyword(std::uint32_t value, std::uint32_t scope);
@@ -79,8 +82,11 @@ class negation_reader : keyword_values {
 
   [[nodiscard]] result<void> negate_schema(std::uint32_t schema);
   [[nodiscard]] result<void> negate_keyword(std::uint32_t value);
+  [[nodiscard]] result<void> match_fails(std::uint32_t member);
 
  private:
+  [[nodiscard]] result<std::uint32_t> name_pattern(std::uint32_t member);
+  [[nodiscard]] result<bool> add_witness(std::uint32_t value, object_rules::witness made);
   [[nodiscard]] result<bool> negate_size(const std::string& key, std::uint32_t value);
   [[nodiscard]] result<bool> negate_number(const std::string& key, std::uint32_t value);
   [[nodiscard]] result<bool> negate_combination(const std::string& key, std::uint32_t value);
