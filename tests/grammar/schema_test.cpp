@@ -118,6 +118,35 @@ BOOST_AUTO_TEST_CASE(a_least_length_alone_leaves_all_longer_texts) {
   BOOST_TEST(!refusal(R"({"type":"string","pattern":"^[a-z]{3}$","minLength":4})").empty());
 }
 
+BOOST_AUTO_TEST_CASE(counts_at_the_ends_of_a_match_need_no_states) {
+  const auto made = schema(R"x({"type":"string","pattern":"[a-z]{2,20000}-$|^b[\\p{L}_]{1,20000}"})x");
+  for (const char* const text : {R"("1ab-")", R"("abcdef-")", R"("b_")", "\"b\xc3\xa4\xc3\xa4-1\""})
+    BOOST_TEST(accepts(made, text), text);
+  for (const char* const text : {R"("a-")", R"("ab-1")", R"("b")", R"("ab_")"}) BOOST_TEST(!accepts(made, text), text);
+  const auto ahead = schema(R"x({"type":"string","pattern":"^a(?=b{1,20000})[^]*c$"})x");
+  BOOST_TEST(accepts(ahead, R"("abbc")"));
+  BOOST_TEST(!accepts(ahead, R"("acbc")"));
+  const auto empty = schema(R"({"type":"string","pattern":"$^"})");
+  BOOST_TEST(accepts(empty, R"("")"));
+  BOOST_TEST(!accepts(empty, R"("a")"));
+}
+
+BOOST_AUTO_TEST_CASE(long_limits_beside_patterns_whose_lengths_repeat) {
+  const auto made = schema(
+      R"({"type":"string","pattern":"^(?:[a-z]{4})*(?:[a-z]{2}==|[a-z]{3}=)?$","minLength":9000,"maxLength":21847})");
+  const auto text = [](std::size_t letters, const char* tail) { return '"' + std::string(letters, 'a') + tail + '"'; };
+  BOOST_TEST(accepts(made, text(9000, "")));
+  BOOST_TEST(accepts(made, text(21842, "==")));
+  for (const auto& wrong : {text(8996, ""), text(8998, ""), text(9001, ""), text(21848, "")})
+    BOOST_TEST(!accepts(made, wrong));
+  BOOST_TEST(is_prefix(made, text(21840, "").substr(0, 21841)));
+  BOOST_TEST(!is_prefix(made, text(21846, "").substr(0, 21846)));  // 21,847 letters cannot be completed
+  const auto odd = schema(R"({"type":"string","pattern":"^a(bb)*$","maxLength":1000000,"minLength":5})");
+  BOOST_TEST(accepts(odd, '"' + ("a" + std::string(10'000, 'b')) + '"'));
+  BOOST_TEST(!accepts(odd, '"' + ("a" + std::string(10'001, 'b')) + '"'));
+  BOOST_TEST(!accepts(odd, R"("abb")"));
+}
+
 BOOST_AUTO_TEST_CASE(white_space_is_limited) {
   const auto made = schema(R"({"type":"array"})");
   BOOST_TEST(accepts(made, " [ 1 ,\n\t2 ] \n"));

@@ -131,7 +131,10 @@ class subset_construction {
     sets_.push_back(&place->first);
     made_.next.resize(made_.next.size() + made_.classes, dfa::dead);
     made_.accepting.push_back(label_of(place->first, at_begin));
-    return place->second;
+    const auto state = place->second;
+    // An end of the text before its beginning, as in $^, matches the empty text only: then no other text is here.
+    if (at_begin && label_of(place->first, false) != made_.accepting.back()) beginning_ = index_.extract(place);
+    return state;
   }
 
   std::uint32_t label_of(const std::vector<std::uint32_t>& set, bool at_begin) {
@@ -154,7 +157,9 @@ class subset_construction {
   budget& work_;
   dfa made_;
   std::uint32_t all_labels_ = 0;
-  std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, vector_hash> index_;
+  using state_index = std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, vector_hash>;
+  state_index index_;
+  state_index::node_type beginning_;
   std::vector<const std::vector<std::uint32_t>*> sets_;
   std::vector<std::uint32_t> seen_;
   std::vector<std::uint32_t> current_, pending_;

@@ -22,7 +22,8 @@ struct program {
   /// texts have no greatest length, k or more.
   struct length_table {
     bool limited = true;              ///< texts have a greatest length
-    std::uint32_t last = 0;           ///< from here on the answer is always the same, or nothing asks for more
+    std::uint32_t last = 0;           ///< beyond, the answers for the last `period` numbers repeat, or nothing asks
+    std::uint32_t period = 1;
     std::vector<std::uint32_t> sums;  ///< [states, last + 2] numbers of code points below k that are possible
     [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
   };

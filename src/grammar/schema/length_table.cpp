@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -99,22 +100,30 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
     possible.push_back(live_states(of, next));
   }
   const auto last_needed = std::min<std::uint64_t>(needed, table_lengths_max);
+  // Each answer follows from the one before, so they repeat from the first that is equal to an earlier one.
+  std::unordered_map<std::vector<bool>, std::size_t> known{{possible.front(), 0}};
+  std::size_t period = 0;
   while (possible.size() <= last_needed) {
     if (!work.spend(of.states() * 4)) return too_much_work(work);
     std::vector<bool> now(of.states());
     for (std::uint32_t s = 1; s < of.states(); ++s)
       now[s] = std::ranges::any_of(next[s], [&](auto to) { return possible.back()[to]; });
-    if (now == possible.back()) break;
+    const auto [place, is_new] = known.try_emplace(now, possible.size());
+    if (!is_new) {
+      period = possible.size() - place->second;
+      break;
+    }
     possible.push_back(std::move(now));
   }
   // The numbers settled at once.
   if (possible.size() == 1 && all_reached(of, next, possible[0])) return std::shared_ptr<const program::length_table>();
-  if (possible.size() > last_needed && needed > table_lengths_max)
+  if (period == 0 && needed > table_lengths_max)
     return error{error_kind::unsupported, "a pattern with a limit of length above 4096 is not supported",
                  limited ? "maxLength" : "minLength"};
   auto made = std::make_shared<program::length_table>();
   made->last = static_cast<std::uint32_t>(possible.size() - 1);
   made->limited = limited;
+  if (period > 0) made->period = static_cast<std::uint32_t>(period);
   made->sums.resize(of.states() * (possible.size() + 1));
   for (std::uint32_t s = 0; s < of.states(); ++s)
     for (std::size_t k = 0; k < possible.size(); ++k)
@@ -128,10 +137,16 @@ bool program::length_table::possible(std::uint32_t state, std::uint64_t least, s
     const auto at = std::min<std::uint64_t>(least, last);
     return sums[row + at + 1] != sums[row + at];
   }
-  if (most >= last && sums[row + last + 1] != sums[row + last]) return true;  // `last` stands for all that follow
-  if (least > last) return false;
   const auto end = std::min<std::uint64_t>(most, last);
-  return least <= end && sums[row + end + 1] != sums[row + least];
+  if (least <= end && sums[row + end + 1] != sums[row + least]) return true;
+  if (most <= last) return false;
+  const std::uint64_t from = std::max<std::uint64_t>(least, last + 1), begin = last + 1 - period;
+  const auto count = std::min<std::uint64_t>(most - from + 1, period);
+  for (std::uint64_t k = from; k < from + count; ++k) {
+    const auto at = begin + (k - begin) % period;
+    if (sums[row + at + 1] != sums[row + at]) return true;
+  }
+  return false;
 }
 
 }  // namespace skein::grammar

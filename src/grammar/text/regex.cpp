@@ -8,8 +8,11 @@ namespace {
 /// An expression that has been read, and its automaton.
 class compilation {
  public:
-  compilation(std::string_view pattern, budget& work, bool keep_simple)
-      : work_(work), pattern_(pattern), how_{.keep_simple = keep_simple, .split_leading = true} {}
+  /// `search`: for search(), with whole() for a simple expression only.
+  compilation(std::string_view pattern, budget& work, bool search, bool keep_simple)
+      : work_(work),
+        pattern_(pattern),
+        how_{.keep_simple = keep_simple, .split_leading = true, .open_begin = search, .open_end = search} {}
 
   /// Must succeed before the rest may be called.
   result<void> read() {
@@ -21,6 +24,7 @@ class compilation {
   }
 
   [[nodiscard]] std::optional<repetition> simple() const { return parser_->simple(); }
+  [[nodiscard]] bool is_counted() const { return parser_->is_counted(); }
 
   /// The texts that the expression matches as a whole.
   result<dfa> whole() {
@@ -57,7 +61,8 @@ class compilation {
     for (const auto& look : parser_->leading()) {
       if (!made) return made;
       lookaround_table looks;
-      regex_parser parser(look.expression, work_, looks, {.offset = look.offset, .depth = 1, .flags = look.flags});
+      regex_parser parser(look.expression, work_, looks,
+                          {.open_end = true, .offset = look.offset, .depth = 1, .flags = look.flags});
       const auto body = parser.run();
       if (!body) return body.error();
       parser.code.accept_prefix(*body);
@@ -80,13 +85,13 @@ class compilation {
 }  // namespace
 
 result<dfa> compile_search_automaton(std::string_view pattern, budget& work) {
-  compilation read(pattern, work, false);
+  compilation read(pattern, work, true, false);
   if (const auto done = read.read(); !done) return done.error();
   return read.search();
 }
 
 result<pattern_language> compile_search(std::string_view pattern, budget& work) {
-  compilation read(pattern, work, true);
+  compilation read(pattern, work, true, true);
   if (const auto done = read.read(); !done) return done.error();
   if (const auto simple = read.simple()) {
     const auto [least, most] = *simple;
@@ -97,13 +102,13 @@ result<pattern_language> compile_search(std::string_view pattern, budget& work) 
       return pattern_language{std::move(*made), least, most};
     }
   }
-  auto made = compile_search_automaton(pattern, work);
+  auto made = read.is_counted() ? compile_search_automaton(pattern, work) : read.search();
   if (!made) return made.error();
   return pattern_language{std::move(*made)};
 }
 
 result<dfa> compile_whole(std::string_view pattern, budget& work) {
-  compilation read(pattern, work, false);
+  compilation read(pattern, work, false, false);
   if (const auto done = read.read(); !done) return done.error();
   return read.whole();
 }

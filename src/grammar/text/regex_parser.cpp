@@ -164,7 +164,9 @@ result<std::uint32_t> regex_parser::lookaround_of(std::string_view expression, s
   name += expression;
   if (const auto found = looks_.index.find(name); found != looks_.index.end()) return found->second;
   if (how_.depth == depth_max) return in_.not_supported("a lookaround within " + std::to_string(depth_max) + " others");
-  regex_parser inner(expression, work_, looks_, {.offset = offset, .depth = how_.depth + 1, .flags = flags});
+  regex_parser inner(
+      expression, work_, looks_,
+      {.open_begin = behind, .open_end = !behind, .offset = offset, .depth = how_.depth + 1, .flags = flags});
   const auto body = inner.run();
   if (!body) return body.error();
   if (behind) {
@@ -231,9 +233,13 @@ result<void> regex_parser::atom() {
 
 /// Appends an atom, with the quantifier that follows it.
 result<void> regex_parser::quantified(nfa::fragment made, bool is_set) {
-  const auto count = in_.quantifier();
+  auto count = in_.quantifier();
   if (!count) return count.error();
   if (*count) {
+    const bool outside = groups_.size() == 1;
+    const bool first = how_.open_begin && outside && !groups_.back().sequence;
+    const bool last = how_.open_end && outside && (in_.at_end() || in_.peek() == '|');
+    if (first || last) (*count)->most = (*count)->least;
     const bool is_simple = is_set && begins_ && groups_.size() == 1 && parts_ == 1;
     if (is_simple) counted_ = **count;
     bool fits = true;

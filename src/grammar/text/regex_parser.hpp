@@ -28,9 +28,11 @@ class regex_parser {
   struct options {
     bool keep_simple = false;    ///< a repetition that may be the one of simple() becomes a star
     bool split_leading = false;  ///< lookaheads directly after a leading ^ go into leading() instead of the code
-    std::size_t offset = 0;      ///< of the expression in the text that messages refer to
-    std::size_t depth = 0;       ///< lookarounds around the expression
-    regex_flags flags = {};      ///< of the group around the expression
+    /// What is before or after a match does not matter: there, as few repetitions as may be are enough.
+    bool open_begin = false, open_end = false;
+    std::size_t offset = 0;  ///< of the expression in the text that messages refer to
+    std::size_t depth = 0;   ///< lookarounds around the expression
+    regex_flags flags = {};  ///< of the group around the expression
   };
   regex_parser(std::string_view pattern, budget& work, lookaround_table& looks, const options& how)
       : in_(pattern, work, how.offset), work_(work), looks_(looks), how_(how) {
@@ -44,6 +46,8 @@ class regex_parser {
 
   /// If the expression is ^C{m,n}$ with a set C, and perhaps assertions before and after C{m,n}: m and n.
   [[nodiscard]] std::optional<repetition> simple() const;
+  /// Whether a set was read that keep_simple changes.
+  [[nodiscard]] bool is_counted() const { return counted_.has_value(); }
   /// The expression matches at the beginning of the text only.
   [[nodiscard]] bool is_anchored() const { return begins_ && !has_choices_; }
   /// Lookaheads at the beginning of the text. They are of use if is_anchored(): then they limit the whole expression.
