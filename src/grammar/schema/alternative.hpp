@@ -13,18 +13,19 @@ namespace skein::grammar {
 /// combination of subschemas.
 struct atom {
   enum class mode : std::uint8_t {
-    schema,          ///< a subschema holds
-    not_schema,      ///< it does not hold
-    equal,           ///< the value equals this JSON value
-    not_equal,       ///< it does not
-    not_keyword,     ///< the keyword with this value, alone, does not hold
-    absent,          ///< no object with this name; the name is a string value, or the key of a member
-    object_absent,   ///< an object without this name
-    object_present,  ///< an object with this name
-    property_fails,  ///< an object with this member of `properties`, whose value does not satisfy its schema
-    match_fails,     ///< an object with a name of this member of `patternProperties`, whose value does not satisfy it
-    element_fails,   ///< an array with this element of `prefixItems`, which does not satisfy its schema
-    nothing,         ///< never holds
+    schema,           ///< a subschema holds
+    not_schema,       ///< it does not hold
+    equal,            ///< the value equals this JSON value
+    not_equal,        ///< it does not
+    not_keyword,      ///< the keyword with this value, alone, does not hold
+    absent,           ///< no object with this name; the name is a string value, or the key of a member
+    object_absent,    ///< an object without this name
+    object_present,   ///< an object with this name
+    property_fails,   ///< an object with this member of `properties`, whose value does not satisfy its schema
+    absent_or_fails,  ///< an object without this member of `properties`, or one whose value does not satisfy its schema
+    match_fails,      ///< an object with a name of this member of `patternProperties`, whose value does not satisfy it
+    element_fails,    ///< an array with this element of `prefixItems`, which does not satisfy its schema
+    nothing,          ///< never holds
   };
   std::uint32_t value = 0;
   mode how = mode::schema;

@@ -79,6 +79,11 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
     }
     prune(here.made);
     if (here.made.types == 0) continue;
+    if (here.forked) {  // most combinations of conditions on a member that tells kinds of objects apart are empty
+      const auto possible = may_hold(here.made);
+      if (!possible) return possible.error();
+      if (!*possible) continue;
+    }
     if (!here.forks.empty()) {
       const auto fork = std::move(here.forks.back());
       here.forks.pop_back();
@@ -86,6 +91,7 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
         if (++count > branches_max) return too_much("combinations of anyOf, oneOf, if and not", branches_max);
         if (!work_.spend(100 + here.scopes.size())) return too_much_work(work_);
         branches.push_back(here);
+        branches.back().forked = true;
         branches.back().todo = fork[i];
       }
       continue;
@@ -124,9 +130,10 @@ result<void> expander::apply(branch& to, const pending& next) {
       intersect_types(made, object_type);
       made.objects.required.push_back(name());
       return {};
+    case atom::mode::absent_or_fails:
     case atom::mode::property_fails: {
       intersect_types(made, object_type);
-      made.objects.required.push_back(name());
+      if (next.what.how == atom::mode::property_fails) made.objects.required.push_back(name());
       object_rules::layer layer;
       layer.names.emplace_back(name(), atom{next.what.value, atom::mode::not_schema});
       layer.scope = no_parent;

@@ -51,6 +51,7 @@ class expander {
     std::vector<pending> todo;
     std::vector<std::uint32_t> scopes;  ///< parent of each
     std::set<atom> applied;             ///< schemas applied in place, so that a circle of references ends
+    bool forked = false;                ///< by a choice before
     std::vector<std::vector<std::vector<pending>>> forks;  ///< each: lists of atoms, one of which holds
   };
   friend class schema_reader;

@@ -37,8 +37,28 @@ result<void> negation_reader::negate_schema(std::uint32_t schema) {
   const auto reference = tree_.member(schema, "$ref");
   if (reference != no_member && document_.ref_replaces()) return negate_keyword(reference);
   std::vector<std::vector<atom>> choices;
+  const auto names = tree_.member(schema, "required"), values = tree_.member(schema, "properties");
+  const bool together = names != no_member && !is_ignored(names) && expect_strings(names) && values != no_member &&
+                        tree_.is(values, json_kind::object);
+  if (together) {
+    // That a member must be there and must satisfy a schema is one condition, not two.
+    std::vector<std::string_view> required;
+    for (const auto name : tree_[names].children) {
+      required.push_back(tree_[name].text);
+      if (tree_.member(values, tree_[name].text) == no_member) choices.push_back({{name, atom::mode::object_absent}});
+    }
+    for (const auto each : tree_[values].children) {
+      if (std::ranges::find(required, tree_[each].key) != required.end())
+        choices.push_back({{each, atom::mode::absent_or_fails}});
+      else if (!never_fails(each))
+        choices.push_back({{each, atom::mode::property_fails}});
+    }
+  }
   for (const auto member : tree_[schema].children)
-    if (is_assertion(tree_[member].key) && !is_ignored(member)) choices.push_back({{member, atom::mode::not_keyword}});
+    if (together && (member == names || member == values))
+      continue;
+    else if (is_assertion(tree_[member].key) && !is_ignored(member))
+      choices.push_back({{member, atom::mode::not_keyword}});
   choose(choices);
   return {};
 }

@@ -30,10 +30,15 @@ bool is_common(const number_rules& r) {
 }  // namespace
 
 result<bool> scalar_builder::accepts(const string_rules& rules, std::string_view text) {
+  if (rules.included && std::ranges::find(*rules.included, text) == rules.included->end()) return false;
+  return accepts_listed(rules, text);
+}
+
+/// The same for a text that is included.
+bool scalar_builder::accepts_listed(const string_rules& rules, std::string_view text) const {
   const auto length = utf8_length(text);
   if (length < rules.least || length > rules.most) return false;
   if (std::ranges::find(rules.excluded, text) != rules.excluded.end()) return false;
-  if (rules.included && std::ranges::find(*rules.included, text) == rules.included->end()) return false;
   for (const auto& pattern : rules.patterns) {
     const auto& language = languages_[pattern.language];
     const bool fits = language.automaton->match(text) != 0 && length >= language.least && length <= language.most;
@@ -89,9 +94,7 @@ result<void> scalar_builder::add_string(program::node& to, const string_rules& r
   if (rules.included) {
     for (const auto text : *rules.included) {
       if (!work_.spend(10 + text.size() * (1 + rules.patterns.size()))) return too_much_work(work_);
-      const auto fits = accepts(rules, text);
-      if (!fits) return fits.error();
-      if (*fits) literals.emplace_back(text);
+      if (accepts_listed(rules, text)) literals.emplace_back(text);
     }
     return {};
   }

@@ -25,6 +25,7 @@ class scalar_builder {
   [[nodiscard]] result<std::shared_ptr<const dfa>> string_automaton(string_rules& rules, bool lengths_apart);
 
  private:
+  [[nodiscard]] bool accepts_listed(const string_rules& rules, std::string_view text) const;
   [[nodiscard]] result<void> add_string(program::node& to, const string_rules& rules,
                                         std::vector<std::string>& literals);
   [[nodiscard]] result<std::shared_ptr<const dfa>> number(const number_rules& rules);
