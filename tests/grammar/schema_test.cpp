@@ -308,6 +308,37 @@ BOOST_AUTO_TEST_CASE(one_of_knows_what_is_required_beside_it) {
   for (const char* const text : {R"({"t":"b","v":[]})", R"({"v":[]})"}) BOOST_TEST(!accepts(made, text), text);
 }
 
+/// Numbers of nodes and alternatives, which the time to compile follows.
+BOOST_AUTO_TEST_CASE(large_schemas_stay_small) {
+  std::string kinds, choices, conditions, optional;
+  for (int i = 0; i < 60; ++i) {
+    const std::string n = std::to_string(i), comma = i > 0 ? "," : "";
+    kinds += comma + "\"k" + n + R"(":{"type":"object","properties":{"kind":{"enum":["k)" + n +
+             R"("]},"child":{"$ref":"#/definitions/any"}},"required":["kind"]})";
+    choices += comma + R"({"$ref":"#/definitions/k)" + n + "\"}";
+    if (i >= 14) continue;
+    conditions += comma + R"({"if":{"properties":{"k":{"const":)" + n + R"(}}},"then":{"required":["r)" + n + "\"]}}";
+    optional += comma + R"({"properties":{"a)" + n + R"(":{"type":"string"}},"required":["a)" + n + "\"]}";
+  }
+  options how;
+  how.bounds.nodes_max = 80;
+  how.bounds.steps_max = 60'000;
+  const auto one = grammar::from_json_schema(
+      R"({"definitions":{"any":{"oneOf":[)" + choices + "]}," + kinds + R"(},"$ref":"#/definitions/any"})", how);
+  BOOST_REQUIRE(one.has_value());
+  BOOST_TEST(accepts(*one, R"({"kind":"k7","child":{"kind":"k59"}})"));
+  BOOST_TEST(!accepts(*one, R"({"kind":"k7","child":{"kind":"k60"}})"));
+  const auto kind = schema(R"({"type":"object","required":["k"],"properties":{"k":{"type":"integer","maximum":13}},
+    "allOf":[)" + conditions +
+                           "]}");
+  for (const char* const text : {R"({"k":3,"r3":0})", R"({"k":-1})"}) BOOST_TEST(accepts(kind, text), text);
+  for (const char* const text : {R"({"k":3,"r4":0})", R"({"r3":0})"}) BOOST_TEST(!accepts(kind, text), text);
+  const auto exactly = schema(R"({"type":"object","oneOf":[)" + optional + "]}");
+  for (const char* const text : {R"({"a3":""})", R"({"a4":0,"a3":""})"}) BOOST_TEST(accepts(exactly, text), text);
+  for (const char* const text : {R"({"a3":"","a4":""})", "{}", R"({"a3":1})"})
+    BOOST_TEST(!accepts(exactly, text), text);
+}
+
 BOOST_AUTO_TEST_CASE(dependencies_beside_a_limit_of_members) {
   const auto made = schema(R"({"maxProperties":2,"dependentRequired":{"b":["c"]}})");
   for (const char* const text : {R"({"b":1,"c":2})", R"({"x":1,"y":2})"}) BOOST_TEST(accepts(made, text), text);

@@ -12,6 +12,7 @@ constexpr auto no_value = json_tree::none;
 constexpr std::uint32_t root_scope = 0, no_parent = ~std::uint32_t{0};
 constexpr unsigned exclusion_depth_max = 4;
 constexpr std::size_t branches_max = 8'192, scopes_max = 16'384;
+constexpr int references_max = 16;
 
 void intersect_types(alternative& of, std::uint8_t types) { of.types &= types; }
 
@@ -33,13 +34,87 @@ void prune(alternative& each) {
     if (std::ranges::find(each.objects.forbidden, name) != each.objects.forbidden.end()) drop(object_type);
 }
 
+/// The value is equal to a constant.
+void apply_constant(const json_tree& tree, const limits& of, alternative& to, std::uint32_t value) {
+  switch (tree[value].kind) {
+    case json_kind::null: intersect_types(to, null_type); return;
+    case json_kind::truth: intersect_types(to, true_type); return;
+    case json_kind::falsehood: intersect_types(to, false_type); return;
+    case json_kind::number: {
+      intersect_types(to, number_type);
+      auto number = parse_decimal(tree[value].text, of.number_digits_max);
+      if (!number ||
+          (to.numbers_included && std::ranges::find(*to.numbers_included, *number) == to.numbers_included->end()))
+        to.types = 0;
+      else
+        to.numbers_included = {std::move(*number)};
+      return;
+    }
+    case json_kind::string: {
+      intersect_types(to, string_type);
+      const std::string_view text = tree[value].text;
+      if (to.strings.included && std::ranges::find(*to.strings.included, text) == to.strings.included->end())
+        to.types = 0;
+      else
+        to.strings.included = {text};
+      return;
+    }
+    case json_kind::array: {
+      intersect_types(to, array_type);
+      const std::uint64_t count = tree[value].children.size();
+      to.arrays.least = std::max(to.arrays.least, count);
+      to.arrays.most = std::min(to.arrays.most, count);
+      array_rules::layer layer;
+      for (const auto each : tree[value].children) layer.prefix.push_back(atom{each, atom::mode::equal});
+      layer.scope = no_parent;
+      to.arrays.layers.push_back(std::move(layer));
+      return;
+    }
+    case json_kind::object: {
+      intersect_types(to, object_type);
+      object_rules::layer layer;
+      for (const auto each : tree[value].children) {
+        layer.names.emplace_back(tree[each].key, atom{each, atom::mode::equal});
+        to.objects.required.push_back(tree[each].key);
+      }
+      std::ranges::sort(layer.names, {}, [](const auto& each) { return each.first; });
+      layer.rest = atom{0, atom::mode::nothing};
+      layer.scope = no_parent;
+      to.objects.layers.push_back(std::move(layer));
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 expander::expander(const schema_document& of, language_pool& languages, format_rule formats, budget& work)
     : document_(of), languages_(languages), formats_(formats), work_(work), notes_(of.tree()) {}
 
-atom_set expander::simplified(atom_set set) const {
+/// The schema that a schema refers to if it says nothing else; otherwise the schema itself.
+std::uint32_t expander::referred(std::uint32_t schema) {
   const auto& tree = document_.tree();
+  if (referred_.empty()) referred_.assign(tree.values.size(), no_value);
+  auto& known = referred_[schema];
+  if (known != no_value) return known;
+  auto at = schema;
+  for (int steps = 0; steps < references_max; ++steps) {
+    const auto reference = tree.member(at, "$ref");
+    if (reference == no_value || !tree.is(reference, json_kind::string)) break;
+    const bool more = !document_.ref_replaces() && std::ranges::any_of(tree[at].children, [&](auto each) {
+      return each != reference && (is_assertion(tree[each].key) || tree[each].key == "$id");
+    });
+    const auto target = more ? result<std::uint32_t>(error{}) : document_.resolve(reference);
+    if (!target) break;
+    at = *target;
+  }
+  return known = at;
+}
+
+atom_set expander::simplified(atom_set set) {
+  const auto& tree = document_.tree();
+  for (auto& each : set)
+    if (each.how == atom::mode::schema || each.how == atom::mode::not_schema) each.value = referred(each.value);
   std::erase_if(set, [&](const atom& each) {
     return each.how == atom::mode::schema &&
            (tree.is(each.value, json_kind::truth) ||
@@ -122,7 +197,7 @@ result<void> expander::apply(branch& to, const pending& next) {
       if (!to.applied.insert(next.what).second) return {};
       return negation_reader(*this, to).negate_schema(next.what.value);
     case atom::mode::not_keyword: return negation_reader(*this, to).negate_keyword(next.what.value);
-    case atom::mode::equal: apply_constant(made, next.what.value); return {};
+    case atom::mode::equal: apply_constant(document_.tree(), work_.of(), made, next.what.value); return {};
     case atom::mode::not_equal: return exclude_constant(to, next);
     case atom::mode::object_absent: intersect_types(made, object_type); [[fallthrough]];
     case atom::mode::absent: made.objects.forbidden.push_back(name()); return {};
@@ -155,58 +230,6 @@ result<void> expander::apply(branch& to, const pending& next) {
     case atom::mode::nothing: made.types = 0; return {};
   }
   return {};
-}
-
-void expander::apply_constant(alternative& to, std::uint32_t value) const {
-  const auto& tree = document_.tree();
-  switch (tree[value].kind) {
-    case json_kind::null: intersect_types(to, null_type); return;
-    case json_kind::truth: intersect_types(to, true_type); return;
-    case json_kind::falsehood: intersect_types(to, false_type); return;
-    case json_kind::number: {
-      intersect_types(to, number_type);
-      auto number = parse_decimal(tree[value].text, work_.of().number_digits_max);
-      if (!number ||
-          (to.numbers_included && std::ranges::find(*to.numbers_included, *number) == to.numbers_included->end()))
-        to.types = 0;
-      else
-        to.numbers_included = {std::move(*number)};
-      return;
-    }
-    case json_kind::string: {
-      intersect_types(to, string_type);
-      const std::string_view text = tree[value].text;
-      if (to.strings.included && std::ranges::find(*to.strings.included, text) == to.strings.included->end())
-        to.types = 0;
-      else
-        to.strings.included = {text};
-      return;
-    }
-    case json_kind::array: {
-      intersect_types(to, array_type);
-      const std::uint64_t count = tree[value].children.size();
-      to.arrays.least = std::max(to.arrays.least, count);
-      to.arrays.most = std::min(to.arrays.most, count);
-      array_rules::layer layer;
-      for (const auto each : tree[value].children) layer.prefix.push_back(atom{each, atom::mode::equal});
-      layer.scope = no_parent;
-      to.arrays.layers.push_back(std::move(layer));
-      return;
-    }
-    case json_kind::object: {
-      intersect_types(to, object_type);
-      object_rules::layer layer;
-      for (const auto each : tree[value].children) {
-        layer.names.emplace_back(tree[each].key, atom{each, atom::mode::equal});
-        to.objects.required.push_back(tree[each].key);
-      }
-      std::ranges::sort(layer.names, {}, [](const auto& each) { return each.first; });
-      layer.rest = atom{0, atom::mode::nothing};
-      layer.scope = no_parent;
-      to.objects.layers.push_back(std::move(layer));
-      return;
-    }
-  }
 }
 
 /// The value differs from a constant: it has another type, or the same type and another value.

@@ -38,8 +38,8 @@ class expander {
   /// What is not enforced as written, each with the JSON pointer of its keyword.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_.list(); }
 
-  /// Removes atoms that always hold.
-  [[nodiscard]] atom_set simplified(atom_set set) const;
+  /// Follows references and removes atoms that always hold.
+  [[nodiscard]] atom_set simplified(atom_set set);
 
  private:
   struct pending {
@@ -62,7 +62,7 @@ class expander {
   [[nodiscard]] static bool choose_dependencies(branch& of);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
-  void apply_constant(alternative& to, std::uint32_t value) const;
+  [[nodiscard]] std::uint32_t referred(std::uint32_t schema);
   [[nodiscard]] result<void> exclude_constant(branch& to, const pending& next) const;
   [[nodiscard]] result<bool> may_hold(const alternative& each);
   [[nodiscard]] std::string_view name_of(std::uint32_t value) const;
@@ -73,6 +73,7 @@ class expander {
   budget& work_;
   std::optional<error> dropped_;
   schema_notes notes_;
+  std::vector<std::uint32_t> referred_;  ///< of schemas, as far as they are known
   std::map<atom_set, bool> may_hold_;
   unsigned depth_ = 0;
 };

@@ -1,11 +1,90 @@
 #include "grammar/schema/schema_reader.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace skein::grammar {
 namespace {
 
 constexpr auto none = json_tree::none;
+
+/// The names that the schema with this keyword requires of its values, if these are objects.
+atom_set required_beside(const json_tree& tree, std::uint32_t value) {
+  atom_set made;
+  const auto type = tree.member(tree[value].parent, "type"), names = tree.member(tree[value].parent, "required");
+  const bool is_object = type != none && tree.is(type, json_kind::string) && tree[type].text == "object";
+  if (!is_object || names == none || !tree.is(names, json_kind::array)) return made;
+  for (const auto name : tree[names].children)
+    if (tree.is(name, json_kind::string)) made.push_back({name, atom::mode::object_present});
+  return made;
+}
+
+/// What tells kinds of values apart at first sight: their types, and members that must be there and have listed values.
+struct kind {
+  std::uint8_t types = every_type;
+  std::vector<std::string_view> required;
+  struct listed {
+    std::string_view name;
+    std::vector<std::string> values;  ///< sorted
+  };
+  std::vector<listed> members;
+};
+
+/// The values of const or enum, each with its type; nothing if they are no strings.
+std::vector<std::string> listed_values(const json_tree& tree, std::uint32_t schema, bool has_const) {
+  std::vector<std::string> made;
+  const auto one = tree.member(schema, "const"), all = tree.member(schema, "enum");
+  if (tree.member(schema, "$ref") != none) return made;
+  if (one != none && has_const && tree.is(one, json_kind::string)) return {tree[one].text};
+  if ((one != none && has_const) || all == none || !tree.is(all, json_kind::array)) return made;
+  for (const auto each : tree[all].children) {
+    if (!tree.is(each, json_kind::string)) return {};
+    made.push_back(tree[each].text);
+  }
+  std::ranges::sort(made);
+  return made;
+}
+
+/// Adds what a schema says, and what it refers to if that does not replace it. Other keywords only narrow the kind.
+void add_kind(const schema_document& document, const keyword_values& values, std::uint32_t schema, kind& to) {
+  const auto& tree = document.tree();
+  for (int followed = 0; followed < 4 && schema != none && tree.is(schema, json_kind::object); ++followed) {
+    const auto reference = tree.member(schema, "$ref");
+    const auto target = reference != none && tree.is(reference, json_kind::string) ? document.resolve(reference)
+                                                                                   : result<std::uint32_t>(none);
+    const auto next = target ? *target : none;
+    if (reference != none && document.ref_replaces()) {
+      schema = next;
+      continue;
+    }
+    if (const auto type = tree.member(schema, "type"); type != none)
+      if (const auto types = values.types(type)) to.types &= types->types;
+    const auto required = tree.member(schema, "required"), members = tree.member(schema, "properties");
+    if (required != none && tree.is(required, json_kind::array))
+      for (const auto name : tree[required].children) to.required.push_back(tree[name].text);
+    if (members != none)
+      for (const auto each : tree[members].children)
+        if (auto listed = listed_values(tree, each, document.is_at_least(dialect::draft6)); !listed.empty())
+          to.members.push_back({tree[each].key, std::move(listed)});
+    schema = next;
+  }
+  std::erase_if(to.members,
+                [&](const auto& each) { return std::ranges::find(to.required, each.name) == to.required.end(); });
+}
+
+bool exclude_each_other(const kind& a, const kind& b) {
+  const auto types = a.types & b.types;
+  if (types == 0) return true;
+  if (types != object_type) return false;
+  for (const auto& one : a.members)
+    for (const auto& other : b.members) {
+      if (one.name != other.name) continue;
+      std::vector<std::string> both;
+      std::ranges::set_intersection(one.values, other.values, std::back_inserter(both));
+      if (both.empty()) return true;
+    }
+  return false;
+}
 
 }  // namespace
 
@@ -253,24 +332,19 @@ result<void> schema_reader::any_of(std::uint32_t value, std::uint32_t scope) {
   return {};
 }
 
-/// The names that the schema with this keyword requires of its values, if these are objects.
-atom_set schema_reader::required_beside(std::uint32_t value) const {
-  atom_set made;
-  const auto type = sibling(value, "type"), names = sibling(value, "required");
-  const bool is_object = type != none && tree_.is(type, json_kind::string) && tree_[type].text == "object";
-  if (!is_object || names == none || !tree_.is(names, json_kind::array)) return made;
-  for (const auto name : tree_[names].children)
-    if (tree_.is(name, json_kind::string)) made.push_back({name, atom::mode::object_present});
-  return made;
-}
-
 result<void> schema_reader::one_of(std::uint32_t value, std::uint32_t scope) {
   const auto& members = tree_[value].children;
   std::vector<std::vector<expander::pending>> choices;
   for (const auto each : members) choices.push_back({{{each, atom::mode::schema}, inner(scope)}});
-  const auto beside = required_beside(value);
+  const auto beside = required_beside(tree_, value);
+  std::vector<kind> kinds(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (const auto& each : beside) kinds[i].required.push_back(tree_[each.value].text);
+    add_kind(document_, *this, members[i], kinds[i]);
+  }
   for (std::size_t i = 0; i < members.size(); ++i) {
     for (std::size_t k = i + 1; k < members.size(); ++k) {
+      if (exclude_each_other(kinds[i], kinds[k])) continue;
       auto pair = beside;
       pair.insert(pair.end(), {{members[i], atom::mode::schema}, {members[k], atom::mode::schema}});
       const auto both = with_.may_hold(pair);

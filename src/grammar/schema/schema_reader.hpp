@@ -62,7 +62,6 @@ class schema_reader : keyword_values {
   [[nodiscard]] result<void> contains(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> enumeration(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> any_of(std::uint32_t value, std::uint32_t scope);
-  [[nodiscard]] atom_set required_beside(std::uint32_t value) const;
   [[nodiscard]] result<void> one_of(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> dependencies(std::uint32_t value, std::uint32_t scope);
   [[nodiscard]] result<void> draft3_keyword(std::uint32_t value, std::uint32_t scope);
