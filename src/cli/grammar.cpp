@@ -112,6 +112,7 @@ result<void> check_grammar(const grammar_command& what) {
   const auto vocabulary = vocabulary_of(what.vocab);
   if (!vocabulary) return vocabulary.error();
   const auto index = grammar::vocabulary_index::build(*vocabulary);
+  if (const auto ready = grammar::grammar::prepare(); !ready) return ready.error();
   const auto before = real_clock().now();
   const auto compiled = grammar_of(what);
   const double compile_us = microseconds(real_clock().now() - before);

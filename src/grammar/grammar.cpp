@@ -43,6 +43,16 @@ result<std::shared_ptr<const grammar>> grammar::from_json_schema(std::string_vie
   return std::make_shared<const grammar>(std::move(*compiled), std::move(notes));
 }
 
+result<void> grammar::prepare(const options& how) {
+  std::string schema = R"({"type":"object","properties":{"":{"type":["integer","number"]},"i":{"type":"integer"},)"
+                       R"("+":{"type":"integer","minimum":0},"-":{"type":"number","exclusiveMinimum":0})";
+  for (const auto name : standard_formats())
+    schema.append(",\"").append(name).append(R"(":{"type":"string","format":")").append(name).append("\"}");
+  const auto made = from_json_schema(schema + R"(},"patternProperties":{"^[a-z]+$":{"enum":["a",1]}}})", how);
+  if (!made) return made.error();
+  return {};
+}
+
 result<std::shared_ptr<const grammar>> grammar::json_object(const options& how) {
   return from_json_schema(R"({"type":"object"})", how);
 }

@@ -21,6 +21,9 @@ class grammar {
   /// The JSON texts that are valid for a schema of drafts 4 to 2020-12; see docs/structured-output.md.
   [[nodiscard]] static result<std::shared_ptr<const grammar>> from_json_schema(std::string_view schema,
                                                                                const options& how = {});
+  /// Makes what the process compiles once for all schemas: formats and common numbers. Otherwise the first schema that
+  /// needs them takes the time.
+  [[nodiscard]] static result<void> prepare(const options& how = {});
   /// Any JSON object.
   [[nodiscard]] static result<std::shared_ptr<const grammar>> json_object(const options& how = {});
   /// The texts that a regular expression matches as a whole.

@@ -222,6 +222,13 @@ BOOST_AUTO_TEST_CASE(formats_without_a_type_and_unknown_formats) {
   BOOST_TEST(schema(R"({"type":"string","contentEncoding":"base64"})")->notes().size() == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(what_all_schemas_share_can_be_prepared) {
+  BOOST_TEST(grammar::prepare().has_value());
+  options how;
+  how.bounds = limits_to_generate();
+  BOOST_TEST(grammar::prepare(how).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(keywords_beside_references) {
   const std::string rest = R"("properties":{"a":{"$ref":"#/definitions/b","maximum":9,"description":"d"}},
     "definitions":{"b":{"type":"integer","minimum":1}}})";

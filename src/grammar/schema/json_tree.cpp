@@ -178,6 +178,7 @@ class tree_reader {
     return {};
   }
 
+  static bool is_plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; }
   result<void> string(std::string& out) {
     out.clear();
     ++at_;
@@ -189,7 +190,10 @@ class tree_reader {
         ++at_;
         if (const auto ok = escape(out); !ok) return ok;
       } else {
-        out += text_[at_++];
+        const auto begin = at_;
+        do ++at_;
+        while (at_ < text_.size() && is_plain(text_[at_]));
+        out.append(text_, begin, at_ - begin);
       }
     }
     ++at_;

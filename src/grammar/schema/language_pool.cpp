@@ -172,25 +172,10 @@ std::string format_pattern(std::string_view name) {
   return {};
 }
 
-constexpr std::array standard{"date",
-                              "time",
-                              "date-time",
-                              "duration",
-                              "uuid",
-                              "email",
-                              "ipv4",
-                              "ipv6",
-                              "uri",
-                              "uri-reference",
-                              "hostname",
-                              "idn-hostname",
-                              "idn-email",
-                              "iri",
-                              "regex",
-                              "iri-reference",
-                              "json-pointer",
-                              "uri-template",
-                              "relative-json-pointer"};
+constexpr auto standard =
+    std::to_array<std::string_view>({"date", "time", "date-time", "duration", "uuid", "email", "ipv4", "ipv6", "uri",
+                                     "uri-reference", "hostname", "idn-hostname", "idn-email", "iri", "regex",
+                                     "iri-reference", "json-pointer", "uri-template", "relative-json-pointer"});
 
 /// Formats are the same for all schemas, so the process compiles each once.
 result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, bool widened) {
@@ -210,9 +195,9 @@ result<std::shared_ptr<const dfa>> format_automaton(const std::string& name, boo
 
 }  // namespace
 
-bool is_standard_format(std::string_view name) {
-  return std::ranges::any_of(standard, [&](const char* each) { return name == each; });
-}
+std::span<const std::string_view> standard_formats() { return standard; }
+
+bool is_standard_format(std::string_view name) { return std::ranges::find(standard, name) != standard.end(); }
 
 bool is_narrowed_format(std::string_view name) {
   return std::ranges::any_of(narrowed, [&](const char* each) { return name == each; });

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,9 @@ class language_pool {
   std::map<std::uint32_t, std::shared_ptr<const dfa>> whole_;
 };
 
-/// True for the formats of JSON Schema; others are annotations that nothing checks.
+/// The formats of JSON Schema.
+[[nodiscard]] std::span<const std::string_view> standard_formats();
+/// True for these; others are annotations that nothing checks.
 [[nodiscard]] bool is_standard_format(std::string_view name);
 /// True if no automaton can decide the format: language_pool narrows it.
 [[nodiscard]] bool is_narrowed_format(std::string_view name);
