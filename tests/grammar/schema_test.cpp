@@ -346,6 +346,32 @@ BOOST_AUTO_TEST_CASE(large_schemas_stay_small) {
     BOOST_TEST(!accepts(exactly, text), text);
 }
 
+BOOST_AUTO_TEST_CASE(one_of_objects_with_optional_members) {
+  std::string branches;
+  for (int i = 0; i < 7; ++i) {
+    branches += i > 0 ? ",{" : "{";
+    branches += R"("type":"object","properties":{)";
+    for (int k = 0; k < 8; ++k)
+      branches += std::string(k > 0 ? "," : "") + "\"p" + std::to_string(i + k) + R"(":{"type":")" +
+                  (i % 2 == 0 ? "string" : "integer") + "\"}";
+    branches += "}}";
+  }
+  const auto made = schema(R"({"oneOf":[)" + branches + "]}");
+  // Only the third branch, of p2 to p9, is left.
+  BOOST_TEST(accepts(made, R"({"p1":1,"p3":"","p5":"","p9":"","p10":0,"p12":""})"));
+  for (const char* const text : {R"({"p7":true})", R"({"p3":"","p5":""})", "{}"})
+    BOOST_TEST(!accepts(made, text), text);
+  const auto two = schema(R"({"oneOf":[{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}},
+    {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"minimum":1}}},
+    {"type":"object","properties":{"c":{"type":"integer"},"d":{"type":"null"}},"required":["d"]}]})");
+  for (const char* const text : {R"({"a":""})", R"({"b":0,"c":2})", R"({"a":"","b":"","c":0})",
+                                 R"({"d":null,"a":1,"c":0})", R"({"d":1,"c":0})", R"({"d":null,"a":1,"b":"","c":2})"})
+    BOOST_TEST(accepts(two, text), text);
+  for (const char* const text : {"{}", R"({"c":1})", R"({"a":"","b":0,"c":1})", R"({"d":null,"a":"","c":1})",
+                                 R"({"d":null,"c":1})", R"({"a":true})"})
+    BOOST_TEST(!accepts(two, text), text);
+}
+
 BOOST_AUTO_TEST_CASE(dependencies_beside_a_limit_of_members) {
   const auto made = schema(R"({"maxProperties":2,"dependentRequired":{"b":["c"]}})");
   for (const char* const text : {R"({"b":1,"c":2})", R"({"x":1,"y":2})"}) BOOST_TEST(accepts(made, text), text);

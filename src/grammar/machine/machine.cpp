@@ -268,9 +268,14 @@ void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out
     out.push_back({.where = at::colon, .top = top, .spec = node});
   };
   add(name.label.node);
-  if (name.label.witness == program::none || (name.label.witness_beyond & ~object.beyond) == 0) return;
-  object.beyond |= name.label.witness_beyond;
-  add(name.label.witness);
+  const auto before = object.beyond;
+  for (unsigned i = 0; i < name.label.witnesses; ++i) {
+    const auto& witness = spec.witnesses[name.label.first_witness + i];
+    // Bits that were seen before need no witness.
+    if (witness.node == program::none || (witness.beyond & before) != 0) continue;
+    object.beyond = before | witness.beyond;
+    add(witness.node);
+  }
 }
 
 bool machine::may_close_object(const frame& object) const {

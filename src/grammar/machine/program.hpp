@@ -21,8 +21,8 @@ struct program {
   /// Which numbers of further code points lead from a state of an automaton to an accepting one: k of them, or, where
   /// texts have no greatest length, k or more.
   struct length_table {
-    bool limited = true;              ///< texts have a greatest length
-    std::uint32_t last = 0;           ///< beyond, the answers for the last `period` numbers repeat, or nothing asks
+    bool limited = true;     ///< texts have a greatest length
+    std::uint32_t last = 0;  ///< beyond, the answers for the last `period` numbers repeat, or nothing asks
     std::uint32_t period = 1;
     std::vector<std::uint32_t> sums;  ///< [states, last + 2] numbers of code points below k that are possible
     [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
@@ -39,10 +39,15 @@ struct program {
 
   /// What follows a name in an object.
   struct label {
-    std::uint32_t node = none;        ///< none: the name is not allowed
-    std::uint32_t witness = none;     ///< the values of `node` that also give the name the bits `witness_beyond`
-    std::uint8_t beyond = 0;          ///< see object_spec::beyond
-    std::uint8_t witness_beyond = 0;  ///< likewise
+    std::uint32_t node = none;  ///< none: the name is not allowed
+    std::uint8_t beyond = 0;    ///< see object_spec::beyond
+    std::uint8_t witnesses = 0;
+    std::uint32_t first_witness = 0;  ///< in object_spec::witnesses
+  };
+  /// Some of the values of a label's node give the name more bits.
+  struct witness {
+    std::uint32_t node = none;
+    std::uint8_t beyond = 0;
   };
   struct object_spec {
     std::vector<std::string> names;                                  ///< sorted; the bit of a name is its index
@@ -51,6 +56,7 @@ struct program {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> dependent;  ///< the first name requires the second
     std::uint64_t least = 0, most = ~std::uint64_t{0};
     std::uint8_t beyond = 0;  ///< bits: a name that has this bit must occur
+    std::vector<witness> witnesses;
     /// Other names: `other` for all of them, or, with an automaton, the entry of the label with which it accepts.
     std::shared_ptr<const dfa> other_names;
     label other;

@@ -22,6 +22,7 @@ struct atom {
     object_absent,    ///< an object without this name
     object_present,   ///< an object with this name
     property_fails,   ///< an object with this member of `properties`, whose value does not satisfy its schema
+    member_fails,     ///< an object with a member of these `properties` that need not be there, whose value fails
     absent_or_fails,  ///< an object without this member of `properties`, or one whose value does not satisfy its schema
     match_fails,      ///< an object with a name of this member of `patternProperties`, whose value does not satisfy it
     element_fails,    ///< an array with this element of `prefixItems`, which does not satisfy its schema
@@ -100,6 +101,7 @@ struct object_rules {
     std::optional<std::uint32_t> pattern;    ///< it matches this one
     std::optional<atom> name;                ///< it satisfies this as a string
     std::optional<atom> value;
+    std::vector<std::pair<std::string_view, atom>> members;  ///< if any: it is one of these, with its own `value`
   };
   static constexpr std::size_t witnesses_max = 8;
   std::vector<witness> beyond;

@@ -215,6 +215,7 @@ result<void> expander::apply(branch& to, const pending& next) {
       made.objects.layers.push_back(std::move(layer));
       return {};
     }
+    case atom::mode::member_fails: return negation_reader(*this, to).member_fails(next.what.value);
     case atom::mode::match_fails: return negation_reader(*this, to).match_fails(next.what.value);
     case atom::mode::element_fails: {
       const auto place = document_.tree()[next.what.value].place;
@@ -283,7 +284,8 @@ bool expander::choose_dependencies(branch& of) {
 /// value exists.
 bool expander::may_drop(const atom& what, const error& why) {
   const bool negative = what.how == atom::mode::not_schema || what.how == atom::mode::not_keyword ||
-                        what.how == atom::mode::not_equal || what.how == atom::mode::match_fails;
+                        what.how == atom::mode::not_equal || what.how == atom::mode::match_fails ||
+                        what.how == atom::mode::member_fails;
   if (!negative || depth_ > 0 || why.kind != error_kind::unsupported) return false;
   notes_.add(what.value, "values that are valid only because this fails are not accepted");
   if (!dropped_) dropped_ = why;

@@ -38,6 +38,7 @@ class expander {
   /// What is not enforced as written, each with the JSON pointer of its keyword.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_.list(); }
 
+  [[nodiscard]] std::uint32_t referred(std::uint32_t schema);
   /// Follows references and removes atoms that always hold.
   [[nodiscard]] atom_set simplified(atom_set set);
 
@@ -62,7 +63,6 @@ class expander {
   [[nodiscard]] static bool choose_dependencies(branch& of);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
-  [[nodiscard]] std::uint32_t referred(std::uint32_t schema);
   [[nodiscard]] result<void> exclude_constant(branch& to, const pending& next) const;
   [[nodiscard]] result<bool> may_hold(const alternative& each);
   [[nodiscard]] std::string_view name_of(std::uint32_t value) const;

@@ -47,12 +47,10 @@ result<void> negation_reader::negate_schema(std::uint32_t schema) {
       required.push_back(tree_[name].text);
       if (tree_.member(values, tree_[name].text) == no_member) choices.push_back({{name, atom::mode::object_absent}});
     }
-    for (const auto each : tree_[values].children) {
+    for (const auto each : tree_[values].children)
       if (std::ranges::find(required, tree_[each].key) != required.end())
         choices.push_back({{each, atom::mode::absent_or_fails}});
-      else if (!never_fails(each))
-        choices.push_back({{each, atom::mode::property_fails}});
-    }
+    add_failing_members(values, choices);
   }
   for (const auto member : tree_[schema].children)
     if (together && (member == names || member == values))
@@ -195,10 +193,9 @@ result<bool> negation_reader::negate_object(const std::string& key, std::uint32_
   }
   if (key == "properties") {
     if (const auto ok = expect(value, json_kind::object, "an object"); !ok) return ok.error();
-    for (const auto each : tree_[value].children) {
-      if (!never_fails(each)) choices.push_back({{each, atom::mode::property_fails}});
+    for (const auto each : tree_[value].children)
       if (is_required_by_draft3(each)) choices.push_back({{each, atom::mode::object_absent}});
-    }
+    add_failing_members(value, choices);
     choose(choices);
     return true;
   }
@@ -250,6 +247,35 @@ result<std::uint32_t> negation_reader::name_pattern(std::uint32_t member) {
   return *index;
 }
 
+/// The members of `properties` that may fail and that are not also among those that `required` beside it names: that
+/// they are absent or fail is one condition.
+std::vector<std::uint32_t> negation_reader::failing_members(std::uint32_t properties) const {
+  const auto required = sibling(properties, "required");
+  const bool has_required = required != no_member && !is_ignored(required) && expect_strings(required);
+  std::vector<std::uint32_t> made;
+  for (const auto each : tree_[properties].children) {
+    const auto is_name = [&](auto name) { return tree_[name].text == tree_[each].key; };
+    if (!never_fails(each) && !(has_required && std::ranges::any_of(tree_[required].children, is_name)))
+      made.push_back(each);
+  }
+  return made;
+}
+
+/// One choice for all of them together, so that there are not too many.
+void negation_reader::add_failing_members(std::uint32_t properties, std::vector<std::vector<atom>>& to) const {
+  const auto members = failing_members(properties);
+  if (members.size() == 1) to.push_back({{members.front(), atom::mode::property_fails}});
+  if (members.size() > 1) to.push_back({{properties, atom::mode::member_fails}});
+}
+
+result<void> negation_reader::member_fails(std::uint32_t properties) {
+  object_rules::witness made;
+  for (const auto each : failing_members(properties))
+    made.members.emplace_back(tree_[each].key, atom{each, atom::mode::not_schema});
+  if (const auto added = add_witness(properties, std::move(made)); !added) return added.error();
+  return {};
+}
+
 /// A member of patternProperties fails: a name matches it, and the value does not satisfy its schema.
 result<void> negation_reader::match_fails(std::uint32_t member) {
   object_rules::witness made;
@@ -263,9 +289,8 @@ result<void> negation_reader::match_fails(std::uint32_t member) {
 
 result<bool> negation_reader::add_witness(std::uint32_t value, object_rules::witness made) {
   auto& all = to_.made.objects.beyond;
-  const bool second = made.value && std::ranges::any_of(all, [](const auto& each) { return each.value.has_value(); });
-  if (second || all.size() == object_rules::witnesses_max)
-    return not_supported(value, "to negate this beside other negations of the same object");
+  if (all.size() == object_rules::witnesses_max)
+    return not_supported(value, "to negate this beside that many other negations of the same object");
   only(object_type);
   all.push_back(std::move(made));
   return true;

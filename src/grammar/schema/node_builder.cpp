@@ -122,7 +122,10 @@ bool node_builder::is_satisfiable(const program::object_spec& of) const {
   std::uint64_t required = 0, available = 0;
   unsigned beyond = 0;
   const auto bits = [&](const program::label& of_name) {
-    return of_name.beyond | (holds(of_name.witness) ? of_name.witness_beyond : 0u);
+    unsigned made = of_name.beyond;
+    for (unsigned i = 0; i < of_name.witnesses; ++i)
+      if (const auto& each = of.witnesses[of_name.first_witness + i]; holds(each.node)) made |= each.beyond;
+    return made;
   };
   for (std::size_t i = 0; i < of.names.size(); ++i) {
     const bool here = holds(of.labels[i].node), needed = (of.required[i / 64] >> (i % 64) & 1) != 0;
@@ -176,10 +179,8 @@ void node_builder::remove_unsatisfiable() {
       }
   }
   for (auto& object : made_.objects) {
-    for (auto& label : object.labels) {
-      clear(label.node);
-      clear(label.witness);
-    }
+    for (auto& label : object.labels) clear(label.node);
+    for (auto& witness : object.witnesses) clear(witness.node);
     bool changed = true;
     while (changed) {  // a name that requires one that is not allowed is not allowed either
       changed = false;
@@ -190,11 +191,7 @@ void node_builder::remove_unsatisfiable() {
         }
     }
     clear(object.other.node);
-    clear(object.other.witness);
-    for (auto& [label, follows] : object.other_by_label) {
-      clear(follows.node);
-      clear(follows.witness);
-    }
+    for (auto& [label, follows] : object.other_by_label) clear(follows.node);
     std::erase_if(object.other_by_label, [](const auto& each) { return each.second.node == program::none; });
     if (object.other_by_label.empty()) object.other_names = nullptr;
     if (!object.other_names) continue;

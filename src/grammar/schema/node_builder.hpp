@@ -27,10 +27,9 @@ class node_builder {
   [[nodiscard]] result<void> add_array(program::node& to, const array_rules& rules);
   [[nodiscard]] result<void> add_object(program::node& to, const object_rules& rules);
   [[nodiscard]] result<void> add_other_names(program::object_spec& to, const object_rules& rules);
-  [[nodiscard]] result<program::label> label_of(const object_rules& rules, atom_set set,
-                                                std::optional<std::string_view> listed,
-                                                const std::function<bool(std::uint32_t)>& matches,
-                                                const std::function<result<bool>(std::size_t)>& satisfies);
+  [[nodiscard]] std::function<result<std::uint32_t>(atom_set)> nodes() {
+    return [this](atom_set set) { return node_of(std::move(set)); };
+  }
 
   void find_satisfiable();
   [[nodiscard]] bool is_satisfiable(const program::object_spec& of) const;

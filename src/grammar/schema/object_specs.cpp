@@ -7,46 +7,83 @@ namespace skein::grammar {
 namespace {
 
 constexpr std::uint32_t any_name = std::uint32_t{1} << 31;
-constexpr std::size_t patterns_max = 30;
+constexpr std::size_t patterns_max = 30, valued_max = 5;
 
 bool is_listed(const object_rules::layer& layer, std::string_view name) {
   return std::ranges::binary_search(layer.names, name, {}, [](const auto& each) { return each.first; });
 }
 
-}  // namespace
+struct asked_name {
+  std::optional<std::string_view> listed;                      ///< if it is one of object_spec::names
+  std::function<bool(std::uint32_t)> matches;                  ///< a pattern
+  std::function<result<bool>(std::size_t witness)> satisfies;  ///< what the witness asks of names
+};
 
 /// What follows a name, with its bits: which witnesses it may be, for all of its values or for those of one witness.
-/// `matches` says whether it matches a pattern, and `satisfies` whether it satisfies what the witness at this index
-/// asks of names.
-result<program::label> node_builder::label_of(const object_rules& rules, atom_set set,
-                                              std::optional<std::string_view> listed,
-                                              const std::function<bool(std::uint32_t)>& matches,
-                                              const std::function<result<bool>(std::size_t)>& satisfies) {
+result<program::label> label_of(expander& with, const std::function<result<std::uint32_t>(atom_set)>& node_of,
+                                program::object_spec& to, const object_rules& rules, atom_set set,
+                                const asked_name& name) {
   program::label made;
+  struct valued {
+    atom value;
+    std::uint8_t bits;
+  };
+  std::vector<valued> values;
   for (std::size_t i = 0; i < rules.beyond.size(); ++i) {
     const auto& each = rules.beyond[i];
-    if (listed && std::ranges::find(each.unlisted, *listed) != each.unlisted.end()) continue;
-    if (std::ranges::any_of(each.unmatched, matches) || (each.pattern && !matches(*each.pattern))) continue;
-    const auto fits = satisfies(i);
+    if (name.listed && std::ranges::find(each.unlisted, *name.listed) != each.unlisted.end()) continue;
+    if (std::ranges::any_of(each.unmatched, name.matches) || (each.pattern && !name.matches(*each.pattern))) continue;
+    const auto fits = name.satisfies(i);
     if (!fits) return fits.error();
     if (!*fits) continue;
+    auto value = each.value;
+    if (!each.members.empty()) {
+      const auto member =
+          std::ranges::find_if(each.members, [&](const auto& one) { return name.listed && one.first == *name.listed; });
+      if (member == each.members.end()) continue;
+      value = member->second;
+    }
     const auto bit = static_cast<std::uint8_t>(1u << i);
-    if (!each.value) {
+    if (!value) {
       made.beyond |= bit;
       continue;
     }
-    auto with_value = set;
-    with_value.push_back(*each.value);
-    const auto node = node_of(std::move(with_value));
+    if (value->how == atom::mode::schema || value->how == atom::mode::not_schema)
+      value->value = with.referred(value->value);
+    const auto known = std::ranges::find(values, *value, &valued::value);
+    if (known == values.end())
+      values.push_back({*value, bit});
+    else
+      known->bits |= bit;
+  }
+  if (values.size() > valued_max) {
+    const error why{error_kind::unsupported, "to negate that many schemas of one member is not supported", "oneOf"};
+    if (!with.may_drop(values.front().value, why)) return why;
+    values.resize(valued_max);
+  }
+  // A value may satisfy any of them together.
+  made.first_witness = static_cast<std::uint32_t>(to.witnesses.size());
+  for (unsigned chosen = 1; chosen < 1u << values.size(); ++chosen) {
+    auto with_values = set;
+    program::witness witness;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      if ((chosen >> k & 1) == 0) continue;
+      with_values.push_back(values[k].value);
+      witness.beyond |= values[k].bits;
+    }
+    const auto node = node_of(std::move(with_values));
     if (!node) return node.error();
-    made.witness = *node;
-    made.witness_beyond = bit;
+    witness.node = *node;
+    to.witnesses.push_back(witness);
+    ++made.witnesses;
   }
   const auto node = node_of(std::move(set));
   if (!node) return node.error();
   made.node = *node;
   return made;
 }
+
+}  // namespace
 
 /// What follows names that are not listed: one label for each set of patterns that a name can match.
 result<void> node_builder::add_other_names(program::object_spec& to, const object_rules& rules) {
@@ -84,7 +121,7 @@ result<void> node_builder::add_other_names(program::object_spec& to, const objec
       return place == names_judged.end() ||
              has(patterns.size() + static_cast<std::size_t>(place - names_judged.begin()));
     };
-    return label_of(rules, std::move(set), std::nullopt, matches, satisfies);
+    return label_of(with_, nodes(), to, rules, std::move(set), {std::nullopt, matches, satisfies});
   };
   if (patterns.empty() && rules.names.empty() && names_judged.empty()) {
     auto label = label_for(0);
@@ -129,7 +166,10 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
   for (const auto& layer : rules.layers)
     for (const auto& [name, value] : layer.names) names.push_back(name);
   for (const auto& each : rules.dependent) names.insert(names.end(), {each.name, each.required});
-  for (const auto& each : rules.beyond) names.insert(names.end(), each.unlisted.begin(), each.unlisted.end());
+  for (const auto& each : rules.beyond) {
+    names.insert(names.end(), each.unlisted.begin(), each.unlisted.end());
+    for (const auto& [name, value] : each.members) names.push_back(name);
+  }
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (names.size() > work_.of().names_max) return too_much("names in one object", work_.of().names_max);
@@ -168,7 +208,7 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
         const auto& asked = rules.beyond[witness].name;
         return asked ? names_.allowed({*asked}, name) : result<bool>(true);
       };
-      const auto follows = label_of(rules, std::move(set), name, matches, satisfies);
+      const auto follows = label_of(with_, nodes(), made, rules, std::move(set), {name, matches, satisfies});
       if (!follows) return follows.error();
       label = *follows;
     }

@@ -82,8 +82,11 @@ class negation_reader : keyword_values {
   [[nodiscard]] result<void> negate_schema(std::uint32_t schema);
   [[nodiscard]] result<void> negate_keyword(std::uint32_t value);
   [[nodiscard]] result<void> match_fails(std::uint32_t member);
+  [[nodiscard]] result<void> member_fails(std::uint32_t properties);
 
  private:
+  [[nodiscard]] std::vector<std::uint32_t> failing_members(std::uint32_t properties) const;
+  void add_failing_members(std::uint32_t properties, std::vector<std::vector<atom>>& to) const;
   [[nodiscard]] result<std::uint32_t> name_pattern(std::uint32_t member);
   [[nodiscard]] result<bool> add_witness(std::uint32_t value, object_rules::witness made);
   [[nodiscard]] result<bool> negate_size(const std::string& key, std::uint32_t value);
