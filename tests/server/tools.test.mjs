@@ -305,7 +305,7 @@ test('bad tools are refused by name', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
     [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools[0].function.name'],
-    [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'string', format: 'regex' } } } } }], tool_choice: 'required' }, 'tools'],
+    [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(a)\\1' } } } } }], tool_choice: 'required' }, 'tools'],
     [{ tools: [], tool_choice: 'required' }, 'tool_choice'],
     [{ tool_choice: { type: 'function', function: { name: 'missing' } } }, 'tool_choice'],
     [{ response_format: { type: 'json_object' } }, 'response_format'],
@@ -317,7 +317,7 @@ test('bad tools are refused by name', async () => {
   }
   // Not strict: what cannot be enforced is left free.
   for (const strict of [undefined, false]) {
-    const loose = { name: 'a', strict, parameters: { type: 'object', properties: { x: { type: 'string', format: 'regex' } } } };
+    const loose = { name: 'a', strict, parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(a)\\1' } } } };
     const { choices } = await clients[0].chat.completions.create({ ...base, tools: [{ type: 'function', function: loose }], tool_choice: 'required', parallel_tool_calls: false });
     if (choices[0].finish_reason === 'tool_calls') assert.equal(typeof JSON.parse(choices[0].message.tool_calls[0].function.arguments), 'object');
     const kept = { ...base, tools: tools.map(({ type, function: f }) => ({ type, function: { ...f, strict } })), tool_choice: 'required', parallel_tool_calls: false };
