@@ -244,6 +244,40 @@ BOOST_AUTO_TEST_CASE(keywords_beside_references) {
   BOOST_TEST(!accepts(old, R"({"a":0})"));
 }
 
+BOOST_AUTO_TEST_CASE(metaschemas_of_the_standard) {
+  for (const int draft : {4, 6, 7}) {
+    const auto name = "http://json-schema.org/draft-0" + std::to_string(draft) + "/schema#";
+    const auto made = schema(R"({"properties":{"s":{"$ref":")" + name + R"("},"t":{"$ref":")" + name +
+                             R"(/definitions/stringArray"}}})");
+    for (const char* const text : {R"({"s":{"type":["null","string"],"minLength":1}})", R"({"t":["a"]})",
+                                   R"({"s":{"properties":{"a":{"items":[{"enum":[1]}]}},"pattern":"^a"}})"})
+      BOOST_TEST(accepts(made, text), text);
+    for (const char* const text : {R"({"s":{"type":"strin"}})", R"({"s":{"minLength":-1}})", R"({"t":["a","a"]})",
+                                   R"({"s":{"properties":{"a":{"items":[{"enum":1}]}}}})", R"({"s":{"pattern":"("}})"})
+      BOOST_TEST(!accepts(made, text), text);
+    const char* const bound = R"({"s":{"maximum":1,"exclusiveMaximum":true}})";
+    BOOST_TEST(accepts(made, bound) == (draft == 4));
+    BOOST_TEST(accepts(made, R"({"s":false})") == (draft > 4));
+    BOOST_TEST(accepts(made, R"({"s":{"if":1}})") == (draft < 7));
+  }
+  // A document of an older draft does not know the keywords of a later one.
+  BOOST_TEST(!refusal(R"({"$schema":"http://json-schema.org/draft-04/schema#",
+    "$ref":"http://json-schema.org/draft-07/schema#"})")
+                  .empty());
+}
+
+BOOST_AUTO_TEST_CASE(integers_of_draft_4_have_no_fraction) {
+  const std::string rest = R"("properties":{"a":{"type":"integer"},"b":{"type":"integer","enum":[1,2]},
+    "c":{"type":"integer","minimum":1}}})";
+  for (const char* const draft : {"03", "04", "06"}) {
+    const auto made =
+        schema(R"({"$schema":"http://json-schema.org/draft-)" + std::string(draft) + R"(/schema#",)" + rest);
+    BOOST_TEST(accepts(made, R"({"a":0,"b":1,"c":2})"));
+    for (const char* const text : {R"({"a":1.0})", R"({"b":1.0})", R"({"c":1.0})", R"({"a":1e1})"})
+      BOOST_TEST(accepts(made, text) == (std::string_view(draft) == "06"), draft << text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(dialects) {
   const auto with = [](const std::string& uri, const std::string& rest) {
     return schema(R"({"$schema":")" + uri + "\"," + rest + "}");

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/utf8.hpp"
+#include "grammar/text/metaschemas.hpp"
 
 namespace skein::grammar {
 namespace {
@@ -203,7 +204,32 @@ result<schema_document> schema_document::parse(std::string_view text, dialect ot
     }
   }
   if (const auto indexed = made.index(); !indexed) return indexed.error();
+  made.add_metaschemas(of);
   return made;
+}
+
+/// Adds the metaschemas that references name, as further roots of the tree. They follow the rules of the document, so
+/// only those are added whose keywords these know.
+void schema_document::add_metaschemas(const limits& of) {
+  static constexpr std::pair<int, dialect> drafts[] = {
+      {4, dialect::draft4}, {6, dialect::draft6}, {7, dialect::draft7}};
+  for (const auto& [draft, rules] : drafts) {
+    const auto name = metaschema_name(draft);
+    const auto is_named = [&](const json_tree::value& each) {
+      return each.key == "$ref" && each.text.substr(0, each.text.find('#')) == name;
+    };
+    if (!is_at_least(rules) || resources_.contains(name) || std::ranges::none_of(tree_.values, is_named)) continue;
+    auto more = parse_json_tree(metaschema(draft), of);
+    if (!more) continue;  // the limits are too low for it
+    const auto root = static_cast<std::uint32_t>(tree_.values.size());
+    for (auto& each : more->values) {
+      if (each.parent != json_tree::none) each.parent += root;
+      for (auto& child : each.children) child += root;
+      tree_.values.push_back(std::move(each));
+    }
+    bases_[root] = name;
+    resources_[name] = root;
+  }
 }
 
 result<void> schema_document::index() {

@@ -35,6 +35,7 @@ class schema_document {
 
  private:
   [[nodiscard]] result<void> index();
+  void add_metaschemas(const limits& of);
   [[nodiscard]] result<void> index_schema(std::uint32_t at);
   [[nodiscard]] std::string base_of(std::uint32_t at) const;
 

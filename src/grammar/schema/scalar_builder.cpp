@@ -12,7 +12,7 @@ namespace {
 std::string key_of(const decimal& d) { return (d.negative ? "-" : "") + d.digits + "e" + std::to_string(d.point); }
 
 std::string key_of(const number_rules& r) {
-  std::string key = r.integer ? "i" : r.not_integer ? "f" : "n";
+  std::string key = r.integer ? (r.plain ? "I" : "i") : r.not_integer ? "f" : "n";
   if (r.least) key += (r.least->exclusive ? ">" : "]") + key_of(r.least->value);
   if (r.most) key += (r.most->exclusive ? "<" : "[") + key_of(r.most->value);
   for (const auto& m : r.multiples) key += "*" + key_of(m);
@@ -204,7 +204,8 @@ result<void> scalar_builder::add_numbers(program::node& to, const std::vector<al
     if (const auto added = add(std::move(*made)); !added) return added;
   }
   if (listed.empty()) return {};
-  auto made = number_literals(listed, work_);
+  const bool plain = std::ranges::any_of(all, [](const auto& each) { return each.numbers.plain; });
+  auto made = number_literals(listed, plain || work_.of().plain_numbers, work_);
   if (!made) return made.error();
   return add(std::make_shared<const dfa>(std::move(*made)));
 }

@@ -131,7 +131,10 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
     const auto types = this->types(value);
     if (!types) return types.error();
     made.types &= types->types;
-    if (types->integer) made.numbers.integer = true;
+    if (types->integer) {
+      made.numbers.integer = true;
+      if (document_.rules() == dialect::draft3 || document_.rules() == dialect::draft4) made.numbers.plain = true;
+    }
     return {};
   }
   if (key == "enum") return enumeration(value, scope);

@@ -284,7 +284,7 @@ class number_builder {
   }
 
   /// Whole numbers are only written as such.
-  [[nodiscard]] bool is_plain() const { return rules_.integer && work_.of().plain_numbers; }
+  [[nodiscard]] bool is_plain() const { return rules_.integer && (rules_.plain || work_.of().plain_numbers); }
 
   /// Bit d + 1 is set if digit d leads to another state than those beside it. Others lead where their lower neighbour
   /// does, but for 0.
@@ -490,11 +490,11 @@ void number_rules::lower_most(number_bound bound) {
 
 result<dfa> number_automaton(const number_rules& rules, budget& work) { return number_builder(rules, work).run(); }
 
-result<dfa> number_literals(const std::vector<decimal>& values, budget& work) {
+result<dfa> number_literals(const std::vector<decimal>& values, bool plain, budget& work) {
   nfa all;
   std::vector<nfa::fragment> parts;
   for (const auto& value : values) {
-    if (work.of().plain_numbers) {
+    if (plain) {
       const auto fraction = value.fraction();
       const std::string whole = value.whole().empty() ? "0" : value.whole();
       parts.push_back(all.text((value.negative ? "-" : "") + whole + (fraction.empty() ? "" : "." + fraction)));

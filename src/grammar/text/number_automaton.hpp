@@ -16,6 +16,7 @@ struct number_bound {
 /// Which numbers are accepted: all conditions hold.
 struct number_rules {
   bool integer = false;  ///< the value is whole; 1.0 counts as whole
+  bool plain = false;    ///< an integer is written without fraction and exponent, as in drafts 3 and 4
   bool not_integer = false;
   std::optional<number_bound> least, most;
   std::vector<decimal> multiples, not_multiples;  ///< positive
@@ -31,7 +32,8 @@ struct number_rules {
 /// multiple. Errors: unsupported for a multiple that is too large; too_large.
 [[nodiscard]] result<dfa> number_automaton(const number_rules& rules, budget& work);
 
-/// The JSON texts whose value is one of these: without an exponent, or with one digit before the point.
-[[nodiscard]] result<dfa> number_literals(const std::vector<decimal>& values, budget& work);
+/// The JSON texts whose value is one of these: without an exponent, or with one digit before the point. `plain`: each
+/// in one form.
+[[nodiscard]] result<dfa> number_literals(const std::vector<decimal>& values, bool plain, budget& work);
 
 }  // namespace skein::grammar
