@@ -380,6 +380,13 @@ BOOST_AUTO_TEST_CASE(large_schemas_stay_small) {
     BOOST_TEST(!accepts(exactly, text), text);
 }
 
+BOOST_AUTO_TEST_CASE(one_of_with_the_same_reference_twice) {
+  const auto made = schema(R"({"type":"object","oneOf":[{"required":["b"]},{"$ref":"#/$defs/p"},{"$ref":"#/$defs/p"}],
+    "$defs":{"p":{"required":["a"]}}})");
+  BOOST_TEST(accepts(made, R"({"b":1})"));
+  for (const char* const text : {R"({"a":1})", R"({"a":1,"b":1})", "{}"}) BOOST_TEST(!accepts(made, text), text);
+}
+
 BOOST_AUTO_TEST_CASE(one_of_objects_with_optional_members) {
   std::string branches;
   for (int i = 0; i < 7; ++i) {

@@ -193,9 +193,11 @@ result<void> expander::apply(branch& to, const pending& next) {
       if (made.rest.empty() && !to.applied.insert(next.what).second) return {};
       if (to.scopes.size() > scopes_max) return too_much("subschemas at one place", scopes_max);
       return schema_reader(*this, to).apply(next.what.value, next.scope);
-    case atom::mode::not_schema:
-      if (!to.applied.insert(next.what).second) return {};
-      return negation_reader(*this, to).negate_schema(next.what.value);
+    case atom::mode::not_schema: {
+      const auto schema = referred(next.what.value);
+      if (!to.applied.insert({schema, atom::mode::not_schema}).second) return {};
+      return negation_reader(*this, to).negate_schema(schema);
+    }
     case atom::mode::not_keyword: return negation_reader(*this, to).negate_keyword(next.what.value);
     case atom::mode::equal: apply_constant(document_.tree(), work_.of(), made, next.what.value); return {};
     case atom::mode::not_equal: return exclude_constant(to, next);

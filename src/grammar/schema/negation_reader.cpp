@@ -152,8 +152,9 @@ result<bool> negation_reader::negate_combination(const std::string& key, std::ui
     const auto target = this->target(value);
     if (!target) return target.error();
     // A circle of references that leads back here without another keyword holds for every value.
-    if (to_.applied.contains({*target, atom::mode::not_schema})) return only(0), true;
-    require({*target, atom::mode::not_schema});
+    const atom made{with_.referred(*target), atom::mode::not_schema};
+    if (to_.applied.contains(made)) return only(0), true;
+    require(made);
     return true;
   }
   if (key == "not") return require({value, atom::mode::schema}), true;
