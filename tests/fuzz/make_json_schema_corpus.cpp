@@ -12,6 +12,9 @@ const char* const files[] = {
     R"({"if":{"properties":{"k":{"const":"x"}}},"then":{"required":["v"]},"else":{"properties":{"w":false}},"patternProperties":{"^a+$":{"type":"boolean"}}})",
     R"({"prefixItems":[true,{"type":"string","pattern":"^[a-c]{1,20}$"}],"items":false,"contains":{"type":"string","format":"date"},"minContains":1})",
     R"({"allOf":[{"propertyNames":{"pattern":"^x","maxLength":4}},{"dependentRequired":{"xa":["xb"]}}],"minProperties":1,"maxProperties":3,"unevaluatedProperties":{"type":"null"}})",
+    R"({"oneOf":[{"properties":{"a":{"type":"string"},"b":{}},"required":["b"]},{"additionalProperties":{"type":"integer"},"patternProperties":{"^p":true}},{"propertyNames":{"maxLength":2},"not":{"properties":{"a":{"minimum":1},"c":{"$ref":"#"}}}}]})",
+    R"({"$schema":"http://json-schema.org/draft-03/schema#","properties":{"a":{"type":"any","required":true,"divisibleBy":2}},"extends":{"disallow":"null"},"dependencies":{"a":"b"}})",
+    R"({"properties":{"s":{"$ref":"http://json-schema.org/draft-07/schema#","maxProperties":3},"e":{"type":"string","format":"regex","minLength":2,"maxLength":9000,"pattern":"(?i)^(ab)*$"}}})",
 };
 
 }  // namespace
