@@ -40,6 +40,8 @@ void for_each_version(const Body& body) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_SUITE(older_versions)
+
 BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
   for_each_version([](version of) {
     const auto compare = [&](const kernels::model_dims& dims, element type) {
@@ -187,3 +189,5 @@ BOOST_AUTO_TEST_CASE(an_attention_that_does_not_fill_tiles_is_refused) {
   BOOST_REQUIRE(!checked.has_value());
   BOOST_TEST(checked.error().message.starts_with("width of the attention 72 is not a multiple of 64"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
