@@ -55,23 +55,6 @@ void write_codes(const std::uint8_t (&codes)[panel_outputs][group_max], std::siz
   }
 }
 
-/// Copies the codes of one group of a row of a quantised view, one a byte, and returns its scale.
-std::uint16_t stored_group(const tensor_view& view, std::size_t row, std::size_t first_input, std::size_t inputs,
-                           std::uint8_t* codes) {
-  const auto columns = static_cast<std::size_t>(view.shape[1]);
-  const std::size_t groups = (columns + view.codes.group - 1) / view.codes.group;
-  const std::byte* const from = view.data + row * view.codes.row_bytes(columns);
-  for (std::size_t i = 0; i < inputs; ++i) {
-    const std::size_t at = first_input + i;
-    const bool whole = view.codes.type == code_type::int8;
-    const auto byte = static_cast<std::uint8_t>(from[whole ? at : at / 2]);
-    codes[i] = whole ? byte : at % 2 == 0 ? byte & 15 : byte >> 4;
-  }
-  std::uint16_t scale;
-  std::memcpy(&scale, view.codes.scales + (row * groups + first_input / view.codes.group) * sizeof scale, sizeof scale);
-  return scale;
-}
-
 /// Reads parts of rows (outputs) of a view.
 class row_reader {
  public:
@@ -143,7 +126,7 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
         continue;
       }
       if (view.quantised()) {
-        scales[place_in_pairs(j)] = stored_group(view, first + j, input, inputs, codes[j]);
+        scales[place_in_pairs(j)] = read_group(view, first + j, input, std::span(codes[j]).first(inputs));
         continue;
       }
       copy_elements(rows.part(first + j, input, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(weights));

@@ -23,6 +23,7 @@ extern "C" __attribute__((visibility("default"))) const skein::kernels::gpu::plu
                                       .describe_device = &describe_device,
                                       .make_runner = &make_runner,
                                       .plan_runner = &plan_runner,
-                                      .measure_limits = &measure_limits};
+                                      .measure_limits = &measure_limits,
+                                      .measure_tiles = &measure_tiles};
   return &this_one;
 }

@@ -1,10 +1,20 @@
 #include "kernels/weights/file_blocks.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
 
 namespace skein::kernels {
+
+namespace {
+
+constexpr std::uint8_t code_of_zero(code_type type) {
+  return type == code_type::int4 ? 8 : type == code_type::nf4 ? 7 : 0;
+}
+static_assert(nf4_values[code_of_zero(code_type::nf4)] == 0);
+
+}  // namespace
 
 bool stored_in(weight_format format, const tensor_view& matrix) {
   if (format.group != code_blocks::elements || matrix.shape.size() != 2) return false;
@@ -34,10 +44,36 @@ float read_block(const tensor_view& matrix, std::size_t output, std::size_t inpu
   return f16_to_f32(scale) * blocks.factor;
 }
 
+std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
+                         std::span<std::uint8_t> codes) {
+  const quantised_codes& of = matrix.codes;
+  const auto columns = static_cast<std::size_t>(matrix.shape[1]);
+  check(of.group > 0 && input % of.group == 0 && input < columns && codes.size() <= of.group);
+  const std::byte* const row = matrix.data + output * of.row_bytes(columns);
+  const std::size_t present = std::min(codes.size(), columns - input);
+  for (std::size_t i = 0; i < present; ++i) {
+    const std::size_t at = input + i;
+    const auto byte = std::to_integer<std::uint8_t>(row[of.type == code_type::int8 ? at : at / 2]);
+    codes[i] = of.type == code_type::int8 ? byte : at % 2 == 0 ? byte & 15 : byte >> 4;
+  }
+  std::ranges::fill(codes.subspan(present), code_of_zero(of.type));
+  const std::size_t groups = (columns + of.group - 1) / of.group;
+  std::uint16_t scale;
+  std::memcpy(&scale, of.scales + (output * groups + input / of.group) * sizeof scale, sizeof scale);
+  return scale;
+}
+
 tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count) {
   tensor_view rows = matrix;
   rows.shape[0] = count;
   if (count == 0) return rows;  // `first` may be outside
+  if (matrix.quantised()) {
+    const auto columns = static_cast<std::size_t>(matrix.shape[1]), before = static_cast<std::size_t>(first);
+    const std::size_t groups = (columns + matrix.codes.group - 1) / matrix.codes.group;
+    rows.data += before * matrix.codes.row_bytes(columns);
+    rows.codes.scales += before * groups * sizeof(std::uint16_t);
+    return rows;
+  }
   rows.data += first * matrix.stride[0] * static_cast<std::int64_t>(dtype_bytes(matrix.type));
   if (matrix.blocks.type != code_type::none)
     rows.blocks.data += static_cast<std::size_t>(first) *

@@ -106,6 +106,10 @@ result<kernels::weight_plan> formats_of(const model::checkpoint& file, const eng
   return kernels::weight_plan::parse(name, wish.weight_format, stored);
 }
 
+result<kernels::weight_plan> wished_formats(const model::checkpoint& file, const engine_wish& wish, dtype stored) {
+  return file.dtype().empty() ? formats_of(file, wish, stored) : formats_in(file, wish, stored);
+}
+
 result<kernels::gpu::invariance> invariance_of(const std::string& name) {
   using kernels::gpu::invariance;
   if (name == "default") return invariance::standard;
@@ -117,8 +121,7 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
 
 result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const opened_model& model) {
   const dtype stored = engine::stored_type(model.info);
-  auto formats =
-      model.file.dtype().empty() ? formats_of(model.file, wish, stored) : formats_in(model.file, wish, stored);
+  auto formats = wished_formats(model.file, wish, stored);
   if (!formats) return formats.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument,
@@ -135,14 +138,7 @@ result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const op
 
 result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish,
                                                const opened_model& model) {
-  if (!model.file.dtype().empty())
-    return error{error_kind::unsupported,
-                 "dtype: the matrices of " + model.file.path().string() + " are quantised (" +
-                     std::string(model.file.dtype()) +
-                     "), which is supported on the CPU only (--device cpu); on a GPU, use the model from which it was "
-                     "converted",
-                 "dtype"};
-  const auto formats = formats_of(model.file, wish, dtype::f16);
+  const auto formats = wished_formats(model.file, wish, dtype::f16);
   if (!formats) return formats.error();
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
@@ -162,12 +158,41 @@ result<engine::gpu_engine_options> gpu_options(const device_choice& device, cons
   return options;
 }
 
+dtype activation_type(const engine::gpu_engine_options& options, const opened_model& model) {
+  return options.matrix_type.value_or(model.info.matrix_type == dtype::bf16 ? dtype::bf16 : dtype::f16);
+}
+
+result<tuning_key> key_of(const device_choice& device, const opened_model& model,
+                          const engine::gpu_engine_options& options) {
+  const auto properties = device.gpu->describe_device(device.index);
+  if (!properties) return properties.error();
+  return tuning_key{properties->name, options.formats ? options.formats->name()
+                                                      : std::string(to_string(activation_type(options, model)))};
+}
+
+/// A file that cannot be used is no reason not to load the model.
+kernels::gpu::gpu_tuning tuning_of(const device_choice& device, const opened_model& model,
+                                   const engine::gpu_engine_options& options) {
+  const auto path = tuning_file_of(model.file);
+  if (!is_file(path)) return {};
+  const auto key = key_of(device, model, options);
+  const auto tuning = key ? read_tuning(path, *key) : key.error();
+  if (!tuning) {
+    log::warning("the tuning file is not used", {{"why", tuning.error().message}});
+    return {};
+  }
+  if (*tuning != kernels::gpu::gpu_tuning{})
+    log::info("the model is tuned for this GPU", {{"file", path.string()}, {"weights", key->weights}});
+  return *tuning;
+}
+
 result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, const opened_model& model,
                                                 const engine_wish& wish, const kernels::load_progress& progress) {
   if (device.gpu) {
     auto options = gpu_options(device, wish, model);
     if (!options) return options.error();
     options->progress = progress;
+    options->tuning = wish.tuning ? *wish.tuning : tuning_of(device, model, *options);
     return engine::make_gpu_engine(*device.gpu, model.file, model.info, *options);
   }
   auto options = cpu_options(wish, model);
@@ -269,6 +294,25 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
                                         },
                                         &watching};
   return open_on(*device, model, wish, progress);
+}
+
+result<tuning_key> tuning_key_of(const opened_model& model, const device_choice& device, const engine_wish& wish) {
+  const auto options = gpu_options(device, wish, model);
+  if (!options) return options.error();
+  return key_of(device, model, *options);
+}
+
+result<kernels::gpu::tile_times> measure_tiles(const opened_model& model, const device_choice& device,
+                                               const engine_wish& wish) {
+  const auto options = gpu_options(device, wish, model);
+  if (!options) return options.error();
+  const auto properties = device.gpu->describe_device(device.index);
+  if (!properties) return properties.error();
+  const dtype type = activation_type(*options, model);
+  using kernels::gpu::element;
+  return device.gpu->measure_tiles(device.index, type == dtype::f32                            ? element::f32
+                                                 : type == dtype::bf16 && properties->has_bf16 ? element::bf16
+                                                                                               : element::f16);
 }
 
 result<memory_plan> plan_engine(const opened_model& model, const device_choice& device, const engine_wish& wish) {

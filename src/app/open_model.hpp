@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "app/tuning/tuning_file.hpp"
 #include "base/result.hpp"
 #include "engine/engine.hpp"
 #include "model/checkpoint.hpp"
@@ -49,15 +51,23 @@ struct engine_wish {
   std::uint32_t slots = 1;
   std::uint32_t max_tick_tokens = 512;
   sampling::row_limits row_max = {};
-  std::uint64_t moving_bytes_max = 256ull << 20;  ///< of states in transfer between a GPU and the host
-  std::string model_identity = {};                ///< label of states that are stored or exported; empty: unknown
-  bool refuse_nonfinite = false;                  ///< read all tensors first; reject NaN and infinity
+  std::uint64_t moving_bytes_max = 256ull << 20;        ///< of states in transfer between a GPU and the host
+  std::string model_identity = {};                      ///< label of states that are stored or exported; empty: unknown
+  std::optional<kernels::gpu::gpu_tuning> tuning = {};  ///< none: as in the tuning file of the model, if there is one
+  bool refuse_nonfinite = false;                        ///< read all tensors first; reject NaN and infinity
   std::function<void(std::uint64_t done, std::uint64_t total)> progress =
       {};  ///< called during the load of the weights
 };
 
 /// The engine options that all commands share.
 [[nodiscard]] engine_wish wish_of(const model_options& model);
+
+/// Under which the tuning of such an engine is kept. Errors: as for open_engine.
+[[nodiscard]] result<tuning_key> tuning_key_of(const opened_model& model, const device_choice& device,
+                                               const engine_wish& wish);
+/// kernels::gpu::measure_tiles for the type of that engine's activations.
+[[nodiscard]] result<kernels::gpu::tile_times> measure_tiles(const opened_model& model, const device_choice& device,
+                                                             const engine_wish& wish);
 
 /// Builds the engine, with a progress bar on stderr if that is a terminal. Errors: those of choose_device, bad_file for
 /// a rejected tensor, invalid_argument for a dtype that the device does not support or an unknown invariance, those of

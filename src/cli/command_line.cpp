@@ -277,6 +277,16 @@ void add_convert(CLI::App& app, command& chosen) {
   sub->add_flag("--force", into.force, "Replace the output file if it exists");
 }
 
+void add_tune(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<tune_command>(app, chosen, "tune", "Measure what is fastest for a model on a GPU");
+  auto& into = *made;
+  add_model(*sub, into.model, "");
+  sub->add_option("--out", into.out, "Tuning file; default: beside the model, where it is found at every load");
+  sub->add_option("--seconds", into.seconds, "Begin no other candidate after this time")
+      ->check(between(0.0, 3600.0))
+      ->capture_default_str();
+}
+
 constexpr std::uint32_t bench_sequences_max = 1u << 16, bench_tokens_max = 1u << 20;
 
 /// "32x128"
@@ -488,6 +498,7 @@ void add_program(CLI::App& app, command& chosen) {
   add_keys(app, chosen);
   add_state(app, chosen);
   add_bench(app, chosen);
+  add_tune(app, chosen);
   add_check_config(app, chosen);
   add_manual(app, chosen);
 }

@@ -94,6 +94,13 @@ struct prefill_shape {
   std::uint32_t sequences = 1, tokens = 1;
 };
 
+/// Measures what is fastest for a model on a GPU, and keeps it for later loads.
+struct tune_command {
+  model_options model;
+  std::filesystem::path out;  ///< empty: beside the model
+  double seconds = 110;       ///< no other candidate begins after this time
+};
+
 struct bench_engine_command {
   model_options model;
   std::string random_size;             ///< "0.4b", "v6-3b": use random weights of that size, not a model
@@ -135,7 +142,7 @@ struct manual_command {
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
                              score_command, tokenize_command, grammar_command, inspect_command, convert_command,
-                             keys_command, state_command, bench_engine_command, bench_serve_command, manual_command>;
+                             keys_command, state_command, tune_command, bench_engine_command, bench_serve_command, manual_command>;
 
 /// Continues a prompt; streams text (or ids) to stdout.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -158,6 +165,8 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 /// Creates a key (prints the secret, appends its line to the file), prints the line for a secret read from stdin, or
 /// lists a key file.
 [[nodiscard]] result<void> keys(const keys_command& what);
+/// Measures candidates and writes the tuning file that open_engine reads. Errors: invalid_argument for a CPU.
+[[nodiscard]] result<void> tune(const tune_command& what);
 /// Measures decode and prefill, and the device's limits in the same run: a table on stdout, a line per case on stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
 /// Sends load to a running server and reports its speed. Errors: unavailable if no request succeeded.

@@ -51,6 +51,7 @@ struct runner {
   int operator()(const convert_command& what) const { return done(convert(what)); }
   int operator()(const keys_command& what) const { return done(keys(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }
+  int operator()(const tune_command& what) const { return done(tune(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
   int operator()(const bench_serve_command& what) const { return done(bench_serve(what)); }
   int operator()(const manual_command& what) const { return (*this)(print_text{manual(what.page)}); }

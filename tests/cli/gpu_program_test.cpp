@@ -86,6 +86,47 @@ BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_quantised_file_gives_the_logits_of_its_original, *needs_oracle) {
+  for (const std::string format : {"int8", "int4-32", "nf4"}) BOOST_TEST_CONTEXT(format) {
+      const test::temporary_folder folder;
+      const std::string small = folder.path() / "small.safetensors";
+      const auto made = run_skein({"convert", tiny("-bf16.pth"), small, "--dtype", format});
+      BOOST_REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+      const logits_of_gpu logits{{}, emulated.front()};
+      BOOST_TEST((logits(small, "auto", "8") == logits(tiny("-bf16.pth"), format, "8")));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_tuned_model_is_found_when_it_is_loaded, *needs_oracle) {
+  const test::temporary_folder folder;
+  const std::string model = folder.path() / "m.safetensors";
+  std::filesystem::copy_file(tiny(), model);
+  const std::vector<std::pair<std::string, std::string>> on_gpu{{"SKEIN_CUDA_LIBRARY", emulated.front()}};
+  const auto tuned = run_skein({"tune", "--model", model, "--device", "cuda", "--seconds", "0"}, {}, on_gpu);
+  BOOST_TEST(tuned.exit_code == 0, tuned.err);
+  BOOST_TEST(tuned.out.find("Written to " + model + ".tuning.json") != std::string::npos, tuned.out);
+
+  // A damaged file changes nothing.
+  const auto logits = [&](const std::string& content) {
+    const std::string ids = folder.path() / "ids", out = folder.path() / "out";
+    std::ofstream(ids) << "1,2,3,4,5,6,7,8";
+    std::ofstream(model + ".tuning.json") << content;
+    const auto ended =
+        run_skein({"logits", "--model", model, "--device", "cuda", "--chunk", "1", "--tokens-file", ids, "--out", out},
+                  {}, on_gpu);
+    BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, ended.err);
+    return std::pair(floats(out), ended.err);
+  };
+  const auto [plain, silent] = logits(R"({"entries": []})");
+  const auto [same, warned] = logits("{");
+  BOOST_TEST((plain == same));
+  BOOST_TEST(warned.find("is not JSON") != std::string::npos, warned);
+
+  const auto on_cpu = run_skein({"tune", "--model", model, "--device", "cpu"});
+  BOOST_TEST(on_cpu.exit_code != 0);
+  BOOST_TEST(on_cpu.err.find("a CPU has nothing to tune") != std::string::npos, on_cpu.err);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
   expect_unavailable(generate("cuda", "/nonexistent"), "libskein_cuda.so is not installed");
   expect_unavailable(generate("cuda:1", emulated.front()),

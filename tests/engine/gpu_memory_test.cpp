@@ -97,7 +97,8 @@ BOOST_AUTO_TEST_CASE(an_engine_s_plan_is_what_it_takes, *boost::unit_test::preco
                             .describe_device = &describe_device,
                             .make_runner = &make_runner,
                             .plan_runner = &plan_runner,
-                            .measure_limits = nullptr};
+                            .measure_limits = nullptr,
+                            .measure_tiles = nullptr};
   const auto file = model::checkpoint::open(test::oracle() / "models/tiny-7v0-bf16.pth");
   BOOST_REQUIRE(file.has_value());
   const auto info = model::describe(*file);

@@ -154,7 +154,7 @@ describe('check-config and serve agree', { skip: noOracle }, () => {
       [0, 'engine.device=cuda:0,cuda:0'],
       [69, 'engine.device=cuda:9'],
       [69, 'engine.device=cuda:0+1'],
-      [65, `model.path=${at('int8.safetensors')}`],
+      [0, `model.path=${at('int8.safetensors')}`],
       [0, `model.path=${at('half.safetensors')}`],
       [0, `model.path=${model('tiny-7v0-bf16.pth')}`],
     ], gpu);

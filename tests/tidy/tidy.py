@@ -24,6 +24,8 @@ HEADERS = {".hpp", ".cuh"}
 OTHER_TEXT = {".py", ".txt", ".cmake", ".toml", ".mjs", ".js", ".ts", ".sh", ".html", ".css", ".svg"}
 # The page shows text of models and other users: it goes into text nodes, and nothing is loaded from other servers.
 PAGE = {".js", ".html", ".css", ".svg"}
+CARD_TESTS = re.compile(r"tests/kernels/gpu/\w+_test\.cpp")
+TEST_OR_SUITE = re.compile(r"^BOOST_(?:AUTO_TEST_SUITE\((\w+)|(AUTO_TEST_SUITE_END)|\w+_TEST_CASE\((\w+))", re.M)
 PAGE_RULES = (
     (re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"), "text is never markup"),
     (re.compile(r"""(?:src|href|from|import|url)\s*[=(]?\s*["'(](?:https?:)?//"""), "the page may contact only its server"),
@@ -112,6 +114,7 @@ SUBFOLDERS = {
         "": "help",
         "bench": ".",
         "convert": ".",
+        "tune": ". bench",
     },
     "kernels": {
         "weights": "",
@@ -283,6 +286,22 @@ def length_findings(path, text):
         yield f"{path}:{LINES_MAX}: has {lines} lines; at most {LINES_MAX} are allowed"
 
 
+def card_findings(files):
+    """The kernel tests become one program for a card, so two of a suite may not have the same name."""
+    seen = {}
+    for path, text in sorted(files.items()):
+        if not CARD_TESTS.fullmatch(path):
+            continue
+        suite, names = "", set()
+        for opened, ended, name in TEST_OR_SUITE.findall(text):
+            suite = opened if opened else "" if ended else suite
+            names.add((suite, name))
+        for key in names:
+            if key[1] and key in seen:
+                yield f"{path}:1: has a test {key[1]} like {seen[key]}; one of them needs a test suite"
+            seen[key] = path
+
+
 def page_findings(path, text):
     for number, content in enumerate(text.split("\n"), 1):
         for rule, why in PAGE_RULES:
@@ -294,6 +313,7 @@ def findings(files):
     """All findings for a repository given as {path: text}."""
     yield from folder_findings(files)
     yield from header_findings(files)
+    yield from card_findings(files)
     for path, text in sorted(files.items()):
         suffix = pathlib.PurePosixPath(path).suffix
         if suffix in CODE:
@@ -364,6 +384,10 @@ def self_test():
         ("a class over two files", {"actors/device/b_more.cpp": "int x;\n", "actors/device/b.hpp": pragma},
          "has no header of its name"),
         ("a folder of tests", {f"tests/b{i}.cpp": "int x;\n" for i in range(FILES_MAX + 1)}, None),
+        ("two kernel tests of one name", {f"tests/kernels/gpu/{x}_test.cpp": "BOOST_AUTO_TEST_CASE(same) {}\n" for x in "ab"},
+         "has a test same"),
+        ("two suites of kernel tests", {f"tests/kernels/gpu/{x}_test.cpp":
+                                        f"BOOST_AUTO_TEST_SUITE({x})\nBOOST_AUTO_TEST_CASE(same) {{}}\n" for x in "ab"}, None),
         ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast may be"),
         ("Beast in its room", {"actors/connection/b.cpp": "#include <boost/beast/http.hpp>\n"}, None),
         ("Asio in src", {"src/base/b.cpp": "#include <boost/asio/post.hpp>\n"}, "Asio may be"),

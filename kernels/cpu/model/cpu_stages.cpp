@@ -8,6 +8,7 @@
 #include "kernels/cpu/row_ops.hpp"
 #include "kernels/make_stages.hpp"
 #include "kernels/ops.hpp"
+#include "kernels/weights/stored_formats.hpp"
 
 namespace skein::kernels::cpu {
 namespace {
@@ -157,28 +158,9 @@ void cpu_stages::add_product(const batch& rows, const packed_matrix& matrix, con
 namespace skein::kernels {
 namespace {
 
-/// Tensors that are quantised in the file keep their format, so the plan has to name that one.
-template <template <typename> typename Layer>
-result<void> check_formats(const weights_of<checkpoint_views, Layer>& weights, const weight_plan& formats) {
-  result<void> outcome;
-  std::uint32_t layer = 0;
-  const auto check_one = [&](const tensor_spec& spec, const tensor_view& view) {
-    if (!outcome || !view.quantised() || formats.of(spec, layer) == format_of(view.codes)) return;
-    outcome = error{error_kind::bad_file,
-                    "weights " + std::string(spec.name) + " of layer " + std::to_string(layer) + " are quantised as " +
-                        to_string(format_of(view.codes)) + ", but the file says " + to_string(formats.of(spec, layer)),
-                    ""};
-  };
-  outer_weights_of<checkpoint_views>::for_each_tensor(check_one, weights);
-  for (; layer < weights.layers.size(); ++layer)
-    Layer<checkpoint_views>::for_each_tensor(check_one, weights.layers[layer]);
-  return outcome;
-}
-
 result<void> check_model(const model_weights& weights, const weight_plan& formats) {
   if (const auto types = check_element_types(weights, true); !types) return types.error();
-  if (const auto fits = std::visit([&](const auto& of) { return check_formats(of, formats); }, weights); !fits)
-    return fits.error();
+  if (const auto fits = check_stored_formats(weights, formats); !fits) return fits.error();
   if (!cpu::format_for(formats.base()))
     return error{error_kind::unsupported, "dtype: the CPU does not support " + std::string(to_string(formats.base())),
                  "dtype"};

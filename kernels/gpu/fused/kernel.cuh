@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(t::threads, 4) led_matmul_kernel(const __grid_
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   static_assert(t::threads == leader_threads);
   if (blockIdx.x < all.leaders) return lead<Element>(all, blockIdx.x);
-  run_tile_of<Element, t, t>(all, find_work<t>(all, blockIdx.x - all.leaders));
+  run_plain_tile_of<Element, t>(all, find_work<t>(all, blockIdx.x - all.leaders));
 #endif
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/gemm_tiles.cuh"
+#include "kernels/gpu/gemm/tensor_map.hpp"
 
 /// The epilogue of a tile: see `epilogue`. CUDA and the emulator.
 namespace skein::kernels::gpu {
@@ -130,6 +131,27 @@ __device__ void store(const work_item& work, std::uint32_t rows, const CUtensorM
     store_elements<half, t>(work, rows, out, result, sums);
   else
     store_elements<Element, t>(work, rows, out, result, sums);
+}
+
+/// Whether TMA, which needs units of 16 bytes, can write the output of a product.
+inline bool can_be_sent(const gemm& p) {
+  const std::size_t bytes = is_f32(p.how.to) ? 4 : 2;
+  return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
+         p.part_stride * bytes % 16 == 0;
+}
+
+/// The outputs as a tensor map: boxes of 128 bytes of outputs by a piece's rows.
+template <typename t>
+CUtensorMap describe_out(element type, const gemm& p, std::uint32_t rows) {
+  const std::uint32_t parts = p.how.to == destination::parts ? p.segments : 1;
+  const std::size_t part_stride = parts > 1 ? p.part_stride : std::size_t{rows} * p.out_stride;
+  const element stored = output_type(p.how, type);
+  const std::uint32_t box_rows = is_f32(p.how.to) ? t::piece_columns / 2 : t::piece_columns;
+  return make_map(stored, p.out,
+                  {3,
+                   {p.matrix.outputs, rows, parts},
+                   {p.out_stride, part_stride},
+                   {row_bytes / static_cast<std::uint32_t>(element_bytes(stored)), box_rows, 1}});
 }
 
 }  // namespace skein::kernels::gpu

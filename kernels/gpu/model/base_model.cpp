@@ -46,6 +46,11 @@ std::uint32_t count_sms_of(int device) {
   return profile->sm_count;
 }
 
+double blocks_per_sm(const gpu_options& options, const tuned_matmul& gemms) {
+  const double tuned = options.tuning.blocks_per_sm;
+  return tuned > 0 ? tuned : gemms.blocks_per_sm();
+}
+
 bool is_led_on(const gpu_options& options) {
   const auto led = has_led_matmul(options.device, options.matrix_type);
   if (!led) throw device_failure(led.error());
@@ -64,7 +69,8 @@ base_model::base_model(const model_dims& dims, const gpu_options& options, const
       layout_(layout_of(dims_, options, room)),
       activations_(room.rows, type_, false),
       matmul_(choose_gemms(options, room, open_library, library_)),
-      split_blocks_(static_cast<std::uint32_t>(count_sms_of(options.device) * matmul_.blocks_per_sm())),
+      split_blocks_(static_cast<std::uint32_t>(count_sms_of(options.device) * blocks_per_sm(options, matmul_))),
+      led_rows_(options.tuning.led_rows),
       has_led_matmul_(is_led_on(options)),
       x_{{activation_floats(std::size_t{room.rows} * dims.embd),
           activation_floats(std::size_t{room.rows} * dims.embd)}},
@@ -182,7 +188,7 @@ void base_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev,
 // Prefill and longer runs need other kernels.
 bool base_model::is_led(const device_batch& rows) const {
   return has_led_matmul_ && has_leaders() && rows.room.rows == rows.room.runs && rows.room.rows <= led_rows_max &&
-         is_worth_leading(dims_.embd, rows.room.rows);
+         (led_rows_ ? rows.room.rows <= *led_rows_ : is_worth_leading(dims_.embd, rows.room.rows));
 }
 
 void base_model::multiply_led(pass& tick, std::span<const gemm> gemms) {

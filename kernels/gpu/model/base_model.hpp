@@ -153,7 +153,8 @@ class base_model : public gpu_model {
   std::string library_;
   double library_seconds_ = 0;
   tuned_matmul matmul_;
-  const std::uint32_t split_blocks_;  ///< of a launch whose products are split along k
+  const std::uint32_t split_blocks_;             ///< of a launch whose products are split along k
+  const std::optional<std::uint32_t> led_rows_;  ///< of gpu_tuning
   const bool has_led_matmul_;
   const std::array<device_buffer<float>, 2> x_;
 

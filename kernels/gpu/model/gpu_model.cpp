@@ -4,6 +4,7 @@
 #include "kernels/gpu/ops/embed.hpp"
 #include "kernels/gpu/sampling/sampling.hpp"
 #include "kernels/gpu/time_mix/time_mix.hpp"
+#include "kernels/weights/stored_formats.hpp"
 
 namespace skein::kernels::gpu {
 namespace {
@@ -27,8 +28,9 @@ result<void> check_sizes(const model_dims& dims) {
 
 }  // namespace
 
-result<void> check_model(const model_weights& weights) {
-  if (auto types = check_element_types(weights); !types) return types;
+result<void> check_model(const model_weights& weights, const weight_plan& formats) {
+  if (auto types = check_element_types(weights, true); !types) return types;
+  if (auto stored = check_stored_formats(weights, formats); !stored) return stored;
   return check_sizes(dims_of(weights));
 }
 

@@ -64,7 +64,7 @@ class gpu_model {
 
 /// Errors: unsupported (head size, width or vocabulary too large, width not a multiple of 64), bad_file (element
 /// types).
-[[nodiscard]] result<void> check_model(const model_weights& weights);
+[[nodiscard]] result<void> check_model(const model_weights& weights, const weight_plan& formats = dtype::f16);
 
 /// The model of the weights' version, which check_model has accepted. Throws device_failure. The weights are on the
 /// device when this returns.

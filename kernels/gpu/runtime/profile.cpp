@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "kernels/gpu/runtime/runtime.hpp"
 
@@ -23,6 +25,13 @@ const wanted_profile& of_process() {
   return wanted;
 }
 thread_local std::optional<device_profile> of_thread;
+std::mutex of_measured_times;
+std::map<int, tile_times> measured_times;
+tile_times measured_times_of(int device) {
+  const std::scoped_lock lock(of_measured_times);
+  const auto found = measured_times.find(device);
+  return found == measured_times.end() ? tile_times{} : found->second;
+}
 
 result<std::uint32_t> attribute(SKEIN_GPU(DeviceAttr) what, int device) {
   int value = 0;
@@ -58,7 +67,8 @@ result<device_profile> profile_of(int device) {
   if (!sm_count) return sm_count.error();
   const auto shared = attribute(SKEIN_GPU(DevAttrMaxSharedMemoryPerBlockOptin), device);
   if (!shared) return shared.error();
-  const device_profile own = make_profile(*capability, *sm_count, *shared);
+  device_profile own = make_profile(*capability, *sm_count, *shared);
+  own.tile_us = measured_times_of(device);
   const auto& imposed = of_thread ? of_thread : of_process().profile;
   return imposed ? limit_profile(own, *imposed) : own;
 }
@@ -67,6 +77,11 @@ result<device_profile> current_profile() {
   int device = 0;
   if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "querying the current device"); !r) return r.error();
   return profile_of(device);
+}
+
+void set_tile_times(int device, const tile_times& times) {
+  const std::scoped_lock lock(of_measured_times);
+  measured_times[device] = times;
 }
 
 void impose_profile(const std::optional<device_profile>& profile) { of_thread = profile; }

@@ -417,8 +417,9 @@ class model_runner final : public tick_runner {
 }  // namespace
 
 result<std::unique_ptr<tick_runner>> make_runner(const model_weights& weights, const gpu_options& options) {
-  if (const auto r = check_model(weights); !r) return r.error();
+  if (const auto r = check_model(weights, options.formats); !r) return r.error();
   if (const auto r = use_device(options.device); !r) return r.error();
+  if (options.tuning.tile_us != tile_times{}) set_tile_times(options.device, options.tuning.tile_us);
   try {
     return std::make_unique<model_runner>(weights, options);
   } catch (const device_failure& failure) {
@@ -446,7 +447,7 @@ memory_plan plan_parts(const model_weights& weights, const gpu_options& options)
 }  // namespace
 
 result<memory_plan> plan_runner(const model_weights& weights, const gpu_options& options) {
-  if (const auto r = check_model(weights); !r) return r.error();
+  if (const auto r = check_model(weights, options.formats); !r) return r.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
     return plan_parts(weights, options);

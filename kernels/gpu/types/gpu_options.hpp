@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "kernels/gpu/types/elements.hpp"
+#include "kernels/gpu/types/gpu_tuning.hpp"
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
 
@@ -30,6 +31,7 @@ struct gpu_options {
   weight_plan formats = dtype::f16;    ///< which matrices are quantised, and how; other formats are not used
   element state_type = element::f32;   ///< of stored wkv states: f32 or f16
   gpu::invariance invariance = invariance::standard;
+  gpu_tuning tuning;
   gpu_limits limits;
   load_progress progress;
 };

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,16 +16,15 @@
 #include "cli/bench/bench_report.hpp"
 #include "cli/bench/bench_states.hpp"
 #include "cli/bench/random_model.hpp"
+#include "cli/bench/tick_maker.hpp"
 #include "cli/commands.hpp"
-#include "engine/prompt_parts.hpp"
 
 namespace skein::cli {
 namespace {
 
 constexpr std::size_t samples_min = 5;
 constexpr std::uint32_t warm_up_ticks = 3;
-constexpr std::uint32_t first_tokens = 4;  // fed to each sequence before it decodes
-constexpr double gpu_sample_s = 0.25;      // GPU ticks are too short to be timed individually
+constexpr double gpu_sample_s = 0.25;  // GPU ticks are too short to be timed individually
 constexpr std::uint32_t sample_ticks_max = 2000;
 
 const std::vector<std::uint32_t> cpu_batches = {1, 2, 4, 8, 16, 32}, gpu_batches = {1, 8, 32, 128, 320, 960};
@@ -48,79 +46,6 @@ class temporary_file {
 
  private:
   std::filesystem::path path_;
-};
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-/// Runs ticks one after another, with new random tokens for each.
-class tick_maker {
- public:
-  tick_maker(engine::engine& on, float temperature) : on_(on), random_(1) {
-    params_.temperature = temperature;
-    params_.max_tokens = ~0u;
-  }
-
-  /// Starts sequences in slots 0 to `count` - 1, ready to decode, each with its own tokens and seed.
-  result<void> begin(std::uint32_t count) {
-    for (slot_id slot = 0; slot < count; ++slot) {
-      params_.seed = slot + 1;
-      on_.start(slot, params_);
-    }
-    const std::uint32_t at_once = on_.info().max_tick_tokens / first_tokens;
-    for (slot_id first = 0; first < count; first += at_once)
-      if (const auto fed = run(feeding(first, std::min(at_once, count - first), first_tokens)); !fed) return fed;
-    return {};
-  }
-  [[nodiscard]] engine::tick_plan decoding(std::uint32_t count) const {
-    engine::tick_plan plan;
-    for (slot_id slot = 0; slot < count; ++slot) {
-      engine::row row;
-      row.slot = slot;
-      row.sample = true;
-      plan.rows.push_back(row);
-    }
-    return plan;
-  }
-  engine::tick_plan feeding(slot_id first, std::uint32_t count, std::uint32_t tokens) {
-    engine::tick_plan plan;
-    for (slot_id slot = first; slot < first + count; ++slot) {
-      engine::row row;
-      row.slot = slot;
-      row.kind = engine::row_kind::prefill;
-      row.first_token = static_cast<std::uint32_t>(plan.tokens.size());
-      row.tokens = tokens;
-      row.chunked = engine::chunked_tokens(tokens, on_.info().chunk_tokens);
-      row.sample = true;
-      plan.rows.push_back(row);
-      for (std::uint32_t i = 0; i < tokens; ++i)
-        plan.tokens.push_back(static_cast<token_id>(random_() % on_.info().vocab));
-    }
-    return plan;
-  }
-  result<void> run(const engine::tick_plan& plan) {
-    if (const auto tick = on_.submit(plan); !tick) return tick.error();
-    if (const auto outcome = on_.collect(); !outcome) return outcome.error();
-    return {};
-  }
-
-  /// Seconds for `count` ticks. Each tick is submitted before the previous one is collected, as in a server.
-  template <typename Next>
-  result<double> time(std::uint32_t count, const Next& next) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (std::uint32_t submitted = 0, collected = 0; collected < count; ++collected) {
-      for (; submitted < count && on_.ticks_in_flight() < on_.info().ticks_in_flight_max; ++submitted)
-        if (const auto tick = on_.submit(next()); !tick) return tick.error();
-      if (const auto outcome = on_.collect(); !outcome) return outcome.error();
-    }
-    return seconds_since(begin);
-  }
-
- private:
-  engine::engine& on_;
-  std::mt19937 random_;
-  sampling::sampling_params params_;
 };
 
 /// Repeats a tick for `wanted_s` seconds, after uncounted warm-up ticks.
@@ -230,7 +155,7 @@ result<void> bench_engine(const bench_engine_command& what) {
 
   engine_wish wish = wish_of(what.model);
   wish.slots = std::ranges::max(batches);
-  wish.max_tick_tokens = std::max(first_tokens, wish.slots);
+  wish.max_tick_tokens = std::max(tick_maker::first_tokens, wish.slots);
   for (const auto shape : prefill) {
     wish.slots = std::max(wish.slots, shape.sequences);
     wish.max_tick_tokens = std::max(wish.max_tick_tokens, shape.sequences * shape.tokens);

@@ -77,6 +77,7 @@ result<gpu_parts> parts_of(const kernels::gpu::plugin& plugin, const model::chec
   if (options.formats) parts.how.formats = *options.formats;
   parts.how.state_type = *states;
   parts.how.invariance = options.invariance;
+  parts.how.tuning = options.tuning;
   parts.how.limits = {.slots = options.slots,
                       .max_tick_tokens = options.max_tick_tokens,
                       .max_tick_rows = options.max_tick_rows,

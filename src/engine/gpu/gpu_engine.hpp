@@ -23,6 +23,7 @@ struct gpu_engine_options {
   std::size_t moving_bytes_max = std::size_t{256} << 20;  ///< of state staging buffers: this much on the device and
                                                           ///< again in pinned memory
   kernels::gpu::invariance invariance = kernels::gpu::invariance::standard;
+  kernels::gpu::gpu_tuning tuning;
   kernels::load_progress progress;
   std::string model_identity;  ///< model::identity of the checkpoint
 };

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
+#include "kernels/gpu/gemm/tile_probe.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
 
@@ -119,4 +120,44 @@ BOOST_AUTO_TEST_CASE(a_profile_decides_which_gemm_runs) {
   BOOST_TEST(find_profile("a100:132")->sm_count == 132u);
   for (const char* const none : {"rtx9999", "", "a100:", "a100:0", "a100:x", "a100:1x", "a100:99999999999"})
     BOOST_TEST(!find_profile(none).has_value(), none);
+}
+
+BOOST_AUTO_TEST_CASE(each_shape_of_tiles_that_fits_is_timed) {
+  const stopwatch a_millisecond = [](stream_handle, const auto& work) -> result<double> {
+    if (const auto done = work(); !done) return done.error();
+    return 1e-3;
+  };
+  const tile_probe probe{256, 128, 300};
+  for (const char* const name : cards) BOOST_TEST_CONTEXT(name) {
+      const imposed_card card(name);
+      const auto profile = current_profile();
+      BOOST_REQUIRE(profile.has_value());
+      const auto times = measure_tiles(0, element::f16, probe, a_millisecond);
+      BOOST_REQUIRE(times.has_value());
+      for (std::size_t i = 0; i < tile_names.size(); ++i) {
+        const auto tiles =
+            mma_tiles(static_cast<mma_shape>(static_cast<std::size_t>(mma_shape::small) + i), *profile, 256, 300);
+        const std::uint32_t sms = profile->sm_count;
+        BOOST_TEST((*times)[i] == (tiles ? 1000.0 / ((*tiles + sms - 1) / sms) / 2 : 0.0), tile_names[i]);
+      }
+      BOOST_TEST((*times)[0] > 0);
+    }
+  const imposed_card turing("t4");
+  BOOST_TEST((measure_tiles(0, element::bf16, probe, a_millisecond).value() == tile_times{}));
+  impose_profile({});
+  const emulator::other_device hopper({.compute_capability_major = 9});
+  BOOST_TEST((measure_tiles(0, element::f16, probe, a_millisecond).value() == tile_times{}));
+}
+
+// Tiles of 256 rows cannot add up segments, so whether to store partial sums depends on which shape is fast.
+BOOST_AUTO_TEST_CASE(measured_times_decide_between_shapes) {
+  const imposed_card card("a100");
+  gemm p;
+  p.matrix.outputs = 4096, p.matrix.inputs = 4096, p.segments = 4;
+  const gemm both[] = {p, p};
+  set_tile_times(0, {1, 1, 1, 1, 1e-3});
+  BOOST_TEST(mma_splits(both, 512));
+  set_tile_times(0, {1, 1e-3, 1, 1, 1});
+  BOOST_TEST(!mma_splits(both, 512));
+  set_tile_times(0, {});
 }

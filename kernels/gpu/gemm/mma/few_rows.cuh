@@ -19,15 +19,6 @@
 /// the block arrives, but each instruction waits for the one before it.
 namespace skein::kernels::gpu::mma {
 
-/// Tiles of 16-bit products that others of the launch wait for: they are few, and beside quantised weights the launch
-/// would wait until their blocks have read 64 rows of weights. Of 8 rows, half of the warps only copy.
-template <int columns>
-struct narrow_tiling : tiling<narrow_outputs, columns, 2, columns / 8, columns == 8 ? 8 : 6, takes::one> {
-  static constexpr unsigned threads = 128;
-};
-template <typename t>
-inline constexpr bool has_narrow_tiles = t::columns <= 16 && t::segments == takes::one;
-
 /// Inputs of a chunk, in blocks of 64, and chunks in shared memory at once.
 template <typename t>
 inline constexpr unsigned blocks_of_chunk = t::columns == 8    ? 8
@@ -41,7 +32,7 @@ inline constexpr unsigned input_chunk_bytes = chunks_at_once* t::columns* blocks
 template <typename t, weight_element code_>
 struct few_rows_tiling : tiling<64, t::columns, 4, 1, 2, takes::one> {
   static constexpr bool coded = true, turned = is_turned(code_, t::columns);
-  static constexpr int outputs = turned ? narrow_outputs : 64, tiles_n = turned ? 1 : t::columns / 8;
+  static constexpr int outputs = turned ? turned_outputs : 64, tiles_n = turned ? 1 : t::columns / 8;
   static constexpr weight_element code = code_;
   /// Blocks that a warp requests ahead: their codes take up to 32 registers of a lane.
   static constexpr unsigned blocks_ahead = code == weight_element::int8 && !turned ? 4 : 8;

@@ -24,6 +24,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/gemm/mma/few_rows.cuh"
+#include "kernels/gpu/gemm/mma/low_rank.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
 #include "kernels/gpu/gemm/mma/store.cuh"
 
@@ -65,14 +66,24 @@ __device__ void run_tile_of(const Gemms& all, const work_item& work) {
   });
 }
 
-/// The same for few rows, where the product may have quantised weights with that kind of code.
+/// With 16-bit weights.
+template <typename Element, typename t, typename Gemms>
+__device__ void run_plain_tile_of(const Gemms& all, const work_item& work) {
+  if constexpr (has_low_rank_tiles<t>)
+    if (work.gemm->tile_outputs < t::outputs) {
+      using slim = low_rank_tiling<t::columns>;
+      return run_tile<Element, slim>(all, work, [&](const work_item& of, tile_sums<slim>& sums, auto) {
+        multiply_low_rank<Element, slim>(all, of, sums);
+      });
+    }
+  run_tile_of<Element, t, t>(all, work);
+}
+
+/// For few rows, where the product may have quantised weights with that kind of code.
 template <typename Element, typename t, weight_element code, typename Gemms>
 __device__ void run_coded_tile_of(const Gemms& all, const work_item& work) {
   using coded = few_rows_tiling<t, code>;
-  if constexpr (has_narrow_tiles<t>)
-    if (work.gemm->block_bytes == 0 && work.gemm->tile_outputs < t::outputs)
-      return run_tile_of<Element, narrow_tiling<t::columns>, narrow_tiling<t::columns>>(all, work);
-  if (work.gemm->block_bytes == 0) return run_tile_of<Element, t, t>(all, work);
+  if (work.gemm->block_bytes == 0) return run_plain_tile_of<Element, t>(all, work);
   run_tile<Element, coded>(all, work, [&](const work_item& of, tile_sums<coded>& sums, auto) {
     multiply_few_rows<Element, coded>(all, of, sums);
   });
@@ -81,7 +92,7 @@ __device__ void run_coded_tile_of(const Gemms& all, const work_item& work) {
 template <typename Element, typename t>
 __global__ void __launch_bounds__(t::threads) matmul_mma_kernel(const __grid_constant__ placed_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
-  run_tile_of<Element, t, t>(all, find_work<t>(all, blockIdx.x));
+  run_plain_tile_of<Element, t>(all, find_work<t>(all, blockIdx.x));
 #endif
 }
 
@@ -104,14 +115,15 @@ inline bool fits_packets(const gemm& p) {
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Cuts the products of a launch into tiles. `ringed`: for ringed_rows.cuh, where quantised products are not turned,
-/// and the second ones follow the first ones: they are done while the others still stream.
+/// Cuts the products of a launch into tiles. `ringed`: for ringed_rows.cuh, where quantised products are not turned.
 template <typename t>
 void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false) {
   const auto& [in, type, gemms, rows, profile] = what;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
+  // Behind short products the second ones would end last; before long ones they would take the places of those.
+  const bool second_early = ringed && gemms.front().matrix.inputs < 4096;
   const auto place = [&](const gemm& p) {
     placed_gemm& to = all.of[all.count++];
     const device_matrix& m = p.matrix;
@@ -126,9 +138,12 @@ void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false
     to.out = p.out, to.part_stride = p.part_stride;
     to.weight_rows = padded(m.outputs), to.outputs = m.outputs, to.out_stride = p.out_stride;
     to.depth = padded(m.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
-    const bool narrow = m.format.quantised() ? !ringed && is_turned(m.format.element, t::columns)
-                                             : has_narrow_tiles<t> && coded && p.when == turn::first;
-    to.tile_outputs = narrow ? narrow_outputs : t::outputs;
+    to.tile_outputs = t::outputs;
+    if (m.format.quantised()) {
+      if (!ringed && is_turned(m.format.element, t::columns)) to.tile_outputs = turned_outputs;
+    } else if (has_low_rank_tiles<t> && coded && p.when == turn::first && m.outputs < m.inputs) {
+      to.tile_outputs = low_rank_outputs;
+    }
     to.tiles = (m.outputs + to.tile_outputs - 1) / to.tile_outputs;
     to.first_item = all.items;
     to.how = p.how, to.when = has_turns(gemms) ? p.when : turn::any, to.in_packets = fits_packets(p);
@@ -137,18 +152,26 @@ void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   };
   for (const gemm& p : gemms)
-    if (!ringed || p.when == turn::first) place(p);
+    if (!second_early || p.when == turn::first) place(p);
   for (const turn when : {turn::second, turn::any})
     for (const gemm& p : gemms)
-      if (ringed && p.when == when) place(p);
+      if (second_early && p.when == when) place(p);
 }
 
 /// Dynamic shared memory of a launch.
 template <typename t>
-std::size_t shared_bytes_for(std::span<const gemm> gemms) {
-  if constexpr (t::columns <= few_columns && t::segments == takes::one)
-    if (std::ranges::all_of(gemms, is_quantised)) return input_chunk_bytes<t>;
-  return t::shared_bytes;
+std::size_t shared_bytes_for(const placed_gemms& all) {
+  constexpr bool few = t::columns <= few_columns && t::segments == takes::one;
+  std::size_t bytes = 0;
+  for (const placed_gemm& p : std::span(all.of).first(all.count)) {
+    std::size_t own = t::shared_bytes;
+    if constexpr (few)
+      if (p.block_bytes > 0) own = input_chunk_bytes<t>;
+    if constexpr (has_low_rank_tiles<t>)
+      if (p.tile_outputs == low_rank_outputs) own = low_rank_tiling<t::columns>::shared_bytes;
+    bytes = std::max(bytes, own);
+  }
+  return bytes;
 }
 
 /// Launches one of two kernels, of fp16 and bf16.
@@ -158,7 +181,7 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
   placed_gemms all{};
   place_gemms<t>(what, all);
   const auto kernel = type == element::f16 ? of_halves : of_bf16;
-  const std::size_t shared_bytes = shared_bytes_for<t>(gemms);
+  const std::size_t shared_bytes = shared_bytes_for<t>(all);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
   return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, in, true}, kernel, all);
 }

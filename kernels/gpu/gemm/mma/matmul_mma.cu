@@ -21,7 +21,7 @@ struct candidate {
   std::size_t shared_bytes;
   double time;  ///< of an SM for a tile by 64 inputs: in us on an H100, with 4,096 rows; see docs/performance.md
 };
-constexpr std::array candidates{
+constexpr std::array<candidate, tile_names.size()> candidates{
     candidate{mma_shape::small, 64, 64, small_tiles<takes::one>::shared_bytes, 0.28},
     candidate{mma_shape::flat, 64, 128, flat_tiles<takes::one>::shared_bytes, 0.43},
     candidate{mma_shape::square, 128, 128, square_tiles<takes::one>::shared_bytes, 0.87},
@@ -36,7 +36,9 @@ struct choice {
 choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work, const device_profile& profile) {
   const bool coded = std::ranges::any_of(gemms, is_quantised);
   choice best{mma_shape::small, 0};
-  for (const candidate& c : candidates) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const candidate& c = candidates[i];
+    const double of_tile = profile.tile_us[i] > 0 ? profile.tile_us[i] : c.time;
     const bool wide = c.shape == mma_shape::wide;
     const std::size_t needed = coded && wide ? wide_tiles<takes::one>::shared_bytes : c.shared_bytes;
     if (needed > profile.shared_bytes_per_block) continue;
@@ -48,7 +50,7 @@ choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work,
       depth = std::max(depth, work == takes::one ? segment_tiles(p) : padded(p.matrix.inputs) / matrix_tile);
     }
     tiles *= (rows + c.columns - 1) / c.columns;
-    const double time = (tiles + profile.sm_count - 1) / profile.sm_count * c.time * depth;
+    const double time = (tiles + profile.sm_count - 1) / profile.sm_count * of_tile * depth;
     if (best.time == 0 || time < best.time) best = {c.shape, time};
   }
   return best;
@@ -80,11 +82,11 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
 
 /// The width of tiles for launch_hopper: the time of a tile is that of matmul_hopper.cu.
 std::uint32_t choose_columns(const tile_launch& what, takes work) {
-  if (work == takes::sum_of_all) return 128;
   std::uint32_t tiles = 0;
   for (const gemm& p : what.gemms) tiles += (p.matrix.outputs + 127) / 128 * (work == takes::one ? p.segments : 1);
   constexpr std::array columns = {128u, 192u, 256u};
-  return *std::ranges::min_element(columns, {}, [&](std::uint32_t width) {
+  const auto possible = std::span(columns).first(work == takes::sum_of_all ? 2 : 3);  // of 256, sums need registers
+  return *std::ranges::min_element(possible, {}, [&](std::uint32_t width) {
     const std::uint32_t all = tiles * ((what.rows + width - 1) / width), sms = what.profile.sm_count;
     return (all + sms - 1) / sms * (550 + 14 * width);
   });
@@ -177,6 +179,13 @@ mma_shape shape_of(std::span<const gemm> gemms, std::uint32_t rows, takes work, 
 }  // namespace
 
 }  // namespace mma
+
+std::optional<std::uint32_t> mma_tiles(mma_shape shape, const device_profile& profile, std::uint32_t outputs,
+                                       std::uint32_t rows) {
+  const auto c = std::ranges::find(mma::candidates, shape, &mma::candidate::shape);
+  if (c == mma::candidates.end() || c->shared_bytes > profile.shared_bytes_per_block) return {};
+  return (outputs + c->outputs - 1) / c->outputs * ((rows + c->columns - 1) / c->columns);
+}
 
 void impose_shape(std::optional<mma_shape> shape) { mma::imposed_shape = shape; }
 

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "kernels/gpu/gemm/matmul.hpp"
+#include "kernels/gpu/types/device_profile.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -18,6 +19,10 @@ namespace skein::kernels::gpu {
 
 /// Tiles, outputs by rows: 64 x 8, 64 x 16, 64 x 32, 64 x 64, 64 x 128, 128 x 128, 128 x 192, 128 x 256.
 enum class mma_shape : std::uint8_t { rows_8, rows_16, rows_32, small, flat, square, broad, wide };
+/// The tiles of that shape for a product of `outputs` by `rows`; none if the shape needs more shared memory than there
+/// is.
+[[nodiscard]] std::optional<std::uint32_t> mma_tiles(mma_shape shape, const device_profile& profile,
+                                                     std::uint32_t outputs, std::uint32_t rows);
 /// Replaces the choice for more than 64 rows, for measurements; the shape must fit the device.
 void impose_shape(std::optional<mma_shape> shape);
 

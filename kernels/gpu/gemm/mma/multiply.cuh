@@ -133,7 +133,9 @@ requires t::coded struct weight_operands<Element, t> {
   unsigned step;
   scale_pair scales[t::tiles_m];
 
-  __device__ void load(const std::byte* weights, const placed_gemm& p, const place<t>& at, unsigned k) {
+  /// `p`: has block_bytes and scale_step.
+  template <typename Matrix>
+  __device__ void load(const std::byte* weights, const Matrix& p, const place<t>& at, unsigned k) {
     step = k % 2;
 #pragma unroll
     for (int i = 0; i < t::tiles_m; ++i) {

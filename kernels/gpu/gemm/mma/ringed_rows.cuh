@@ -30,7 +30,7 @@ struct ring_tiling : tiling<64, t::columns, 4, 1, 4, takes::one> {
   static constexpr std::size_t ring_bytes = 1024 + ring_tiling::stages * (stage_bytes + 2 * sizeof(phase_barrier));
 };
 
-struct ringed_gemms : placed_gemms {
+struct mapped_gemms : placed_gemms {
   CUtensorMap maps[gemms_max];  ///< of the inputs of quantised products
 };
 
@@ -51,7 +51,7 @@ struct ring_memory {
 template <typename t>
 class stage_requests {
  public:
-  __device__ stage_requests(const ringed_gemms& all, const work_item& work, const ring_memory<t>& memory)
+  __device__ stage_requests(const mapped_gemms& all, const work_item& work, const ring_memory<t>& memory)
       : memory_(memory),
         map_(all.maps[work.gemm - all.of]),
         weights_(work.gemm->weights + (work.output / panel_outputs + lane() % t::panels) * work.gemm->weight_stride +
@@ -97,7 +97,7 @@ __device__ void begin_stages(const stage_requests<t>& request, const ring_memory
     if (i < count) request.weights(i, i);
 }
 template <typename t>
-__device__ void request_stages(const ringed_gemms& all, const stage_requests<t>& request, const ring_memory<t>& memory,
+__device__ void request_stages(const mapped_gemms& all, const stage_requests<t>& request, const ring_memory<t>& memory,
                                std::uint32_t count) {
   if (all.pdl_early_launch) pdl_launch_dependents();
   pdl_wait();
@@ -194,7 +194,7 @@ __device__ void consume(const work_item& work, const ring_memory<t>& memory, til
 }
 
 template <typename Element, typename t>
-__device__ void run_ringed(const ringed_gemms& all, const work_item& work) {
+__device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
   const ring_memory<t> memory;
   const stage_requests<t> request(all, work, memory);
   const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
@@ -215,15 +215,12 @@ __device__ void run_ringed(const ringed_gemms& all, const work_item& work) {
 
 template <typename Element, typename t, weight_element code>
 __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<t, code>::producers)
-    matmul_ringed_kernel(const __grid_constant__ ringed_gemms all) {
+    matmul_ringed_kernel(const __grid_constant__ mapped_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || defined(SKEIN_HAS_WGMMA)  // where is_ringed() is true
   const work_item work = find_work<t>(all, blockIdx.x);
   if (work.gemm->block_bytes > 0) return run_ringed<Element, ring_tiling<t, code>>(all, work);
   if (threadIdx.x >= t::threads) return;
-  if constexpr (has_narrow_tiles<t>)
-    if (work.gemm->tile_outputs < t::outputs)
-      return run_tile_of<Element, narrow_tiling<t::columns>, narrow_tiling<t::columns>>(all, work);
-  run_tile_of<Element, t, t>(all, work);
+  run_plain_tile_of<Element, t>(all, work);
 #endif
 }
 
@@ -232,7 +229,7 @@ template <weight_element code>
 result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() -> result<void> {
     using r = ring_tiling<t, code>;
-    ringed_gemms all{};
+    mapped_gemms all{};
     place_gemms<t>(what, all, true);
     for (std::uint32_t i = 0; i < all.count; ++i) {
       const placed_gemm& p = all.of[i];
@@ -242,8 +239,7 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
     }
     const auto kernel =
         what.type == element::f16 ? matmul_ringed_kernel<half, t, code> : matmul_ringed_kernel<bf16, t, code>;
-    const std::size_t shared_bytes =
-        std::ranges::all_of(what.gemms, is_quantised) ? r::ring_bytes : std::max(r::ring_bytes, t::shared_bytes);
+    const std::size_t shared_bytes = std::max(r::ring_bytes, shared_bytes_for<t>(all));
     if (const auto done = allow_shared_bytes(kernel, shared_bytes); !done) return done;
     return launch({"matmul", {all.items}, {r::consumers + r::producers}, shared_bytes, what.in, true}, kernel, all);
   };

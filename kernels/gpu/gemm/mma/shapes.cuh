@@ -42,8 +42,8 @@ struct tile_launch {
 template <weight_element code>
 result<void> launch_coded(mma_shape shape, takes work, const tile_launch& what);
 
-/// The same on sm_90a, in tiles of 128 outputs by `columns` (128, 192 or 256; sum_of_all: 128) rows, for products that
-/// are all quantised with that kind of code.
+/// The same on sm_90a, in tiles of 128 outputs by `columns` (128, 192 or, except for sum_of_all, 256) rows, for
+/// products that are all quantised with that kind of code.
 template <weight_element code>
 result<void> launch_hopper(std::uint32_t columns, takes work, const tile_launch& what);
 

@@ -18,8 +18,8 @@ inline constexpr int few_columns = 64;
 /// Whether products of up to `columns` rows have their quantised weights on the narrow side of the instruction, so that
 /// twice as many warps share the work of decoding (few_rows.cuh).
 constexpr bool is_turned(weight_element code, int columns) { return code != weight_element::int4 && columns <= 16; }
-/// Outputs of a block in such products, and in 16-bit ones beside quantised ones if others of the launch wait for them.
-inline constexpr int narrow_outputs = 32;
+/// Outputs of a block in such products.
+inline constexpr int turned_outputs = 32;
 
 /// What a block does with the segments of a product (split-K).
 enum class takes {
