@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/gpu/model/gpu_model.hpp"
-#include "kernels/gpu/time_mix/chunk_plan.hpp"
+#include "kernels/gpu/time_mix/chunks/chunk_plan.hpp"
 
 namespace skein::kernels::gpu {
 

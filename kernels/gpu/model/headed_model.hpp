@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "kernels/gpu/model/gated_model.hpp"
-#include "kernels/gpu/time_mix/wkv6_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
 
 namespace skein::kernels::gpu {
 

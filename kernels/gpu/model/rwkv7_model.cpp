@@ -6,8 +6,8 @@
 #include "kernels/gpu/model/chunk_room.hpp"
 #include "kernels/gpu/model/sparse_value.hpp"
 #include "kernels/gpu/model/versions.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 #include "kernels/gpu/time_mix/time_mix.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 

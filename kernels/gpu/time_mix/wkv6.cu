@@ -1,6 +1,6 @@
-// Time mixing of RWKV-5 and 6, one token after another. The block, its registers and its barriers are those of
-// time_mix.cu: a block is one head of one run, eight lanes share two rows of the state, and each warp computes the
-// vectors and the output of one token of a tile.
+// Time mixing of RWKV-5 and 6, one token after another, for decode and short runs. The block, its registers and its
+// barriers are those of time_mix.cu: a block is one head of one run, eight lanes share two rows of the state, and each
+// warp computes the vectors and the output of one token of a tile.
 //
 // Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix/wkv6.hpp"

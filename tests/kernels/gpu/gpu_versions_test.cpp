@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "kernels/gpu/time_mix/wkv6_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/model_checks.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"

@@ -1,15 +1,18 @@
-// The time-mix kernels of versions 5 and 6, run by the emulator, against the equations in fp64: token after token, and
-// in chunks; for these also as if tensor cores did not round, where only the algebra is left to be wrong.
+// The time-mix kernels of versions 5 and 6, run by the emulator or on a card, against the equations in fp64: token
+// after token, and in chunks; for these also as if tensor cores did not round, where only the algebra is left to be
+// wrong.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <optional>
 
-#include "kernels/gpu/runtime/emulator/tensor_core.hpp"
-#include "kernels/gpu/time_mix/wkv6_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
 #include "tests/kernels/gpu/wkv6_case.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/tensor_core.hpp"
+#endif
 
 using namespace skein;
 using namespace skein::test;
@@ -104,10 +107,12 @@ errors errors_of(random_numbers& random, const wkv6_shape& shape, const std::vec
   return found;
 }
 
+#if defined(SKEIN_GPU_EMULATOR)
 struct unrounded_operands {
   unrounded_operands() { emulator::operands_round = false; }
   ~unrounded_operands() { emulator::operands_round = true; }
 };
+#endif
 
 /// Every combination of a gate, token decays and usual or extreme inputs, in turn.
 template <typename Body>
@@ -151,6 +156,7 @@ BOOST_AUTO_TEST_CASE(wkv6_chunks_are_what_the_paper_says_but_for_their_rounding)
   });
 }
 
+#if defined(SKEIN_GPU_EMULATOR)
 BOOST_AUTO_TEST_CASE(wkv6_chunks_without_their_rounding_are_what_the_paper_says) {
   if (!chunked_wkv6::available()) return;
   const unrounded_operands unrounded;
@@ -162,6 +168,7 @@ BOOST_AUTO_TEST_CASE(wkv6_chunks_without_their_rounding_are_what_the_paper_says)
     BOOST_TEST(found.state < 5e-6f);
   });
 }
+#endif
 
 // All values as large as fp16 allows, with decays from 0 to 1: neither infinities nor NaN.
 BOOST_AUTO_TEST_CASE(huge_values_stay_finite_in_chunks) {

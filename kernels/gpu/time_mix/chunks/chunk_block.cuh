@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/matrix_tiles.cuh"
-#include "kernels/gpu/time_mix/chunk_plan.hpp"
+#include "kernels/gpu/time_mix/chunks/chunk_plan.hpp"
 
 /// The block of threads that processes a chunk of a head (wkv_chunks.cu, wkv6_chunks.cu).
 namespace skein::kernels::gpu {

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_plan.hpp"
+#include "kernels/gpu/time_mix/chunks/chunk_plan.hpp"
 #include "kernels/gpu/time_mix/wkv6.hpp"
 
 namespace skein::kernels::gpu {

@@ -1,6 +1,6 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_states.cuh"
-#include "kernels/gpu/time_mix/wkv6_chunk_vectors.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_states.cuh"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunk_vectors.cuh"
 
 /// The matrix products of a chunk, with the names of wkv6_chunks.cu.
 namespace skein::kernels::gpu {

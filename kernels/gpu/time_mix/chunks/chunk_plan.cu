@@ -1,5 +1,5 @@
 // Lists the chunks of a tick on the device, in one block.
-#include "kernels/gpu/time_mix/chunk_plan.hpp"
+#include "kernels/gpu/time_mix/chunks/chunk_plan.hpp"
 
 #include <algorithm>
 

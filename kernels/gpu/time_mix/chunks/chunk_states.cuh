@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_block.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_block.cuh"
 #include "kernels/gpu/time_mix/head_state.cuh"
 
 /// The states before and after a chunk: in the slot, or passed between blocks of one launch.

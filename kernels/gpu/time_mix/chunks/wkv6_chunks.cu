@@ -20,12 +20,12 @@
 // its epsilon, and v takes up that of k. Values and states are scaled by 1/16, so that v k^T and states may be as large
 // as a million; beyond that operands are limited to the largest number. In S diag(G_64) the state keeps all its bits;
 // only what is added to it and read from it is rounded to operands.
-#include "kernels/gpu/time_mix/wkv6_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/pdl.cuh"
-#include "kernels/gpu/time_mix/wkv6_chunk_gemms.cuh"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunk_gemms.cuh"
 #include "kernels/gpu/time_mix/wkv6_token.cuh"
 
 namespace skein::kernels::gpu {

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_block.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_block.cuh"
 #include "kernels/gpu/time_mix/time_mix_couple.cuh"
 #include "kernels/gpu/time_mix/wkv6.hpp"
 

@@ -1,7 +1,7 @@
 // For targets without the tensor cores of NVIDIA GPUs: AMD. Every row goes token after token.
 #include "base/check.hpp"
-#include "kernels/gpu/time_mix/wkv6_chunks.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 

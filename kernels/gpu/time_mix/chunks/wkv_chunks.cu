@@ -22,13 +22,13 @@
 // middle of every 16 tokens, which is a factor of 2^7 at most. The decay between two blocks is applied when they are
 // multiplied, and is never above 1. Values and states are scaled by 1/16, so that they may be as large as a million. In
 // S diag(G_64) the state keeps all its bits; only what tokens remove from it and read from it is rounded to operands.
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/pdl.cuh"
-#include "kernels/gpu/time_mix/chunk_gemms.cuh"
-#include "kernels/gpu/time_mix/chunk_states.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_gemms.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_states.cuh"
 
 namespace skein::kernels::gpu {
 

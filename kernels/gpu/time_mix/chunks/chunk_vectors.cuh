@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_block.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_block.cuh"
 #include "kernels/gpu/time_mix/time_mix_couple.cuh"
 
 /// The shared memory of a chunk of wkv_chunks.cu, and its first contents: the vectors of the tokens, scaled by decays.

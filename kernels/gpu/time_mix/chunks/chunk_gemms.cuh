@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_vectors.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_vectors.cuh"
 
 /// The matrix products of a chunk, with the names of wkv_chunks.cu.
 namespace skein::kernels::gpu {
