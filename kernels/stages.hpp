@@ -21,7 +21,7 @@ struct sequence_run {
   slot_id slot;
   std::uint32_t first_row;
   std::uint32_t rows;         ///< at least 1
-  std::uint32_t chunked = 0;  ///< its first rows that go in chunks (wkv_chunks.hpp); 0 where there are none
+  std::uint32_t chunked = 0;  ///< its first rows that go in chunks (chunk_plan.hpp); 0 where there are none
 };
 
 /// The rows of one tick; the memory belongs to the caller and outlives the calls that get it.

@@ -18,8 +18,8 @@
 #include <string_view>
 
 #include "kernels/gpu/ops/token_shift.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 #include "kernels/gpu/time_mix/state.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"
 

@@ -81,4 +81,35 @@ __device__ inline void multiply_right(tile_c& left, tile_c& right, const operand
   }
 }
 
+/// 16 columns of results += a times the transpose of a block.
+__device__ inline void multiply_block(tile_c& left, tile_c& right, const tile_a& a, const matrix_block& block,
+                                      unsigned lane) {
+  tile_b b[2];
+  load_right_transposed(block, 0, 0, lane, b);
+  multiply_tiles(left, a, b[0]);
+  multiply_tiles(right, a, b[1]);
+}
+
+/// sum += a times rows 16 block .. + 16 of a matrix, columns from `first` on.
+template <unsigned count>
+__device__ void add_rows(tile_c (&sum)[count], const tile_a& a, const matrix& m, unsigned block, const lane_place& at,
+                         unsigned first = 0) {
+#pragma unroll
+  for (unsigned n = 0; n < count; n += 2) {
+    tile_b b[2];
+    load_right(m, 16 * block, first + 8 * n, at.lane, b);
+    for (unsigned i = 0; i < 2; ++i) multiply_tiles(sum[n + i], a, b[i]);
+  }
+}
+/// Scales the columns of 16 rows of results.
+template <unsigned count>
+__device__ void scale_columns(tile_c (&sum)[count], const float* scale, const lane_place& at) {
+#pragma unroll
+  for (unsigned n = 0; n < count; ++n) {
+    float by[2];
+    load_floats(scale + 8 * n + 2 * at.t, by);
+    for (unsigned i = 0; i < 4; ++i) sum[n][i] *= by[i % 2];
+  }
+}
+
 }  // namespace skein::kernels::gpu

@@ -1,10 +1,9 @@
 // RWKV-5 on the GPU.
 #include <array>
 
-#include "kernels/gpu/model/gated_model.hpp"
+#include "kernels/gpu/model/headed_model.hpp"
 #include "kernels/gpu/model/prepared_vectors.hpp"
 #include "kernels/gpu/model/versions.hpp"
-#include "kernels/gpu/time_mix/wkv6.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -23,18 +22,18 @@ struct rwkv5_rows {
         y(room.make(dims.att())) {}
 };
 
-class rwkv5_model final : public gated_model {
+class rwkv5_model final : public headed_model {
  public:
   rwkv5_model(const prepared_weights<rwkv5_layer_of>& prepared, const gpu_options& options, const model_room& room,
               stream_handle in, const library_opener& open_library)
-      : gated_model(prepared.weights.dims, options, room, open_library),
+      : headed_model(prepared.weights.dims, options, room, open_library),
         rows_(dims_, activations_),
         weights_(upload(prepared.weights, matrix_formats(options), options.progress)) {
     start(in, [&](std::uint32_t layer, std::span<float> state) {
       copy_initial(prepared.weights.layers[layer].time_state, state);
     });
   }
-  using base_model::plan;
+  using headed_model::plan;
 
   [[nodiscard]] std::size_t weight_bytes() const override { return weights_.memory.bytes(); }
 
@@ -68,8 +67,7 @@ class rwkv5_model final : public gated_model {
     if (has_gate(p)) of.g = rows_of(rows_.g);
     of.y = rows_.y.data;
     of.decay = p.decay, of.bonus = p.bonus, of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
-    of.state = state_of(layer), of.slot_bytes = layout_.wkv_bytes(), of.width = dims_.att();
-    tick.note(wkv6(tick.in, tick.rows, type_, layout_.type, of, dims_.head_size));
+    mix_states(layer, of, tick);
   }
 
   void time_mix_out(std::uint32_t layer, pass& tick) override {

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/gpu/model/gated_model.hpp"
+#include "kernels/gpu/fused/mix_by_token.hpp"
+#include "kernels/gpu/model/headed_model.hpp"
 #include "kernels/gpu/model/versions.hpp"
-#include "kernels/gpu/ops/mix_by_token.hpp"
-#include "kernels/gpu/time_mix/wkv6.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -34,17 +33,17 @@ struct rwkv6_rows {
 };
 
 /// The outputs of the low-rank pairs, for the decay and for the token shifts, have the type gate_element.
-class rwkv6_model final : public gated_model {
+class rwkv6_model final : public headed_model {
  public:
   rwkv6_model(const rwkv6_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
               const library_opener& open_library)
-      : gated_model(weights.dims, options, room, open_library),
+      : headed_model(weights.dims, options, room, open_library),
         rows_(dims_, activations_),
         weights_(upload(weights, matrix_formats(options), options.progress)) {
     start(in,
           [&](std::uint32_t layer, std::span<float> state) { copy_initial(weights.layers[layer].time_state, state); });
   }
-  using base_model::plan;
+  using headed_model::plan;
 
   [[nodiscard]] std::size_t weight_bytes() const override { return weights_.memory.bytes(); }
 
@@ -77,8 +76,7 @@ class rwkv6_model final : public gated_model {
     of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
     of.g = rows_of(rows_.g), of.w_out = rows_of(rows_.w), of.y = rows_.y.data;
     of.decay = p.decay, of.bonus = p.bonus, of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
-    of.state = state_of(layer), of.slot_bytes = layout_.wkv_bytes(), of.width = dims_.att();
-    tick.note(wkv6(tick.in, tick.rows, type_, layout_.type, of, dims_.head_size));
+    mix_states(layer, of, tick);
   }
 
   void time_mix_out(std::uint32_t layer, pass& tick) override {

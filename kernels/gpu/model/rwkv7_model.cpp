@@ -3,10 +3,11 @@
 #include <optional>
 
 #include "kernels/gpu/model/base_model.hpp"
+#include "kernels/gpu/model/chunk_room.hpp"
 #include "kernels/gpu/model/sparse_value.hpp"
 #include "kernels/gpu/model/versions.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 #include "kernels/gpu/time_mix/time_mix.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -18,11 +19,8 @@ bool wants_sparse_values(const gpu_options& options) {
 
 /// For the current device.
 bool can_chunk(const model_dims& dims, const gpu_options& options, const model_room& room) {
-  const bool may_chunk = options.invariance != invariance::strict && options.matrix_type != element::f32;
-  return may_chunk && room.rows > gpu::chunk_tokens && dims.head_size == head_size && chunked_time_mix::available();
+  return wants_chunks(dims, options, room) && chunked_time_mix::available();
 }
-
-std::uint32_t chunked_runs_max(const model_room& room) { return std::min(room.slots, room.rows); }
 
 /// mixed: for r k v w a g; the first of them is given.
 struct rwkv7_rows {

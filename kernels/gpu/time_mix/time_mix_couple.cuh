@@ -97,6 +97,24 @@ __device__ const gate_type<Element>* gate_place(const gemm_rows& of, std::uint32
   return static_cast<const gate_type<Element>*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel;
 }
 
+/// The output of a GEMM for a lane's channels; `in_parts`: it may be partial sums, which this waits for.
+template <bool in_parts, typename Element>
+__device__ void load_gemm(const gemm_rows& of, std::uint32_t row, std::uint32_t channel,
+                          channels_on_their_way<Element>& to) {
+  if constexpr (!in_parts) {
+    to.load(static_cast<const Element*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel);
+  } else {
+    constexpr unsigned wide = channels_on_their_way<Element>::wide;
+#pragma unroll
+    for (unsigned i = 0; i < couple_channels; i += 4) {
+      float sums[4];
+      load_gemms<Element>(of, row, channel + i, sums);
+#pragma unroll
+      for (unsigned c = i; c < i + 4; ++c) to.pieces[c / wide].values[c % wide] = from_float<Element>(sums[c - i]);
+    }
+  }
+}
+
 /// The GEMM outputs of a lane's channels of a token.
 template <typename Element>
 struct couple_inputs {
@@ -115,24 +133,6 @@ struct couple_inputs {
     if (of.first_layer) return;
     v_out.load(gate_place<Element>(of.v_out, row, channel));
     v_first.load(static_cast<const Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel);
-  }
-
- private:
-  template <bool in_parts>
-  __device__ static void load_gemm(const gemm_rows& of, std::uint32_t row, std::uint32_t channel,
-                                   channels_on_their_way<Element>& to) {
-    if constexpr (!in_parts) {
-      to.load(static_cast<const Element*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel);
-    } else {
-      constexpr unsigned wide = channels_on_their_way<Element>::wide;
-#pragma unroll
-      for (unsigned i = 0; i < couple_channels; i += 4) {
-        float sums[4];
-        load_gemms<Element>(of, row, channel + i, sums);
-#pragma unroll
-        for (unsigned c = i; c < i + 4; ++c) to.pieces[c / wide].values[c % wide] = from_float<Element>(sums[c - i]);
-      }
-    }
   }
 };
 

@@ -1,6 +1,6 @@
-// Time mixing of RWKV-5 and 6, one token after another. The block, its registers and its barriers are those of
-// time_mix.cu: a block is one head of one run, eight lanes share two rows of the state, and each warp computes the
-// vectors and the output of one token of a tile.
+// Time mixing of RWKV-5 and 6, one token after another, for decode and short runs. The block, its registers and its
+// barriers are those of time_mix.cu: a block is one head of one run, eight lanes share two rows of the state, and each
+// warp computes the vectors and the output of one token of a tile.
 //
 // Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix/wkv6.hpp"
@@ -43,16 +43,18 @@ __global__ void __launch_bounds__(threads, 2) wkv6_kernel(device_batch rows, wkv
   __shared__ wkv6_tile<tile_tokens> tile;
   pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
-  if (blockIdx.y >= rows.counts->runs) return pdl_wait();
+  if (blockIdx.y >= rows.counts->runs || run.rows == run.chunked) return pdl_wait();
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state;
+  if (run.chunked > 0) pdl_wait();  // for the state after the run's chunks
   const auto loaded = state.load(head);
   const unsigned warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   const wkv6_weights weights(of, channel);
   pdl_wait();
-  std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
+  std::uint32_t row = run.first_row + run.chunked + warp,
+                left = run.rows - run.chunked;  // this warp's token of the tile
   const auto fill_row = [&] {
     wkv6_inputs_on_their_way<Element, true> inputs;
     inputs.ask(of, row, channel);

@@ -14,7 +14,8 @@ namespace skein::kernels::gpu {
 /// y       : [rows, width] of the element type;  vectors : [width] fp32
 /// state   : as in time_mix_parameters
 /// Arithmetic is fp32. A state stored in 16 bits is rounded after every token, so that the result does not depend on
-/// where a sequence was cut into runs. `size` is that of a head, up to head_size_max.
+/// where a sequence was cut into runs. `size` is that of a head, up to head_size_max. For heads of 64, processes the
+/// rows of runs after the chunked ones, which chunked_wkv6 must have processed before (wkv6_chunks.hpp).
 struct wkv6_parameters {
   gemm_rows r, k, v, g, w_out;
   void* y = nullptr;

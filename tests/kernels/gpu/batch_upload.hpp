@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
+#include "kernels/gpu/time_mix/chunks/chunk_plan.hpp"
 #include "kernels/gpu/types/batch.hpp"
 
 namespace skein::kernels::gpu {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 #include "kernels/gpu/time_mix/wkv6.hpp"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
 #include "tests/kernels/gpu/time_mix_on_device.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "kernels/gpu/time_mix/chunks/wkv6_chunks.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/model_checks.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
@@ -89,6 +90,47 @@ BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_for_any_cuts_and_batches) {
 }
 #endif
 
+// Long runs in chunks, short ones token after token, in one tick and on the same states.
+BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
+  for (const version of : {version::v5_1, version::v5_1_log, version::v5_2, version::v6}) {
+    const random_weights model(of, base_dims, dtype::f16, 31, true);
+    for (const element state_type : {element::f32, element::f16}) {
+      const auto gpu = make_gpu(model.weights(), element::f16, state_type), reference = make_reference(model.weights());
+      const tokens long_ids = random_tokens(70, base_dims.vocab, 32), short_ids = random_tokens(9, base_dims.vocab, 33);
+      const auto compare = [&](const std::vector<piece>& pieces) {
+        BOOST_TEST(difference(tick(*gpu, base_dims, pieces), tick(*reference, base_dims, pieces)) <
+                   tolerance(element::f16));
+      };
+      for (int i = 0; i < 2; ++i) compare({{1, short_ids}, {3, long_ids}}), compare({{3, short_ids}});
+      for (const slot_id slot : {1, 3})
+        BOOST_TEST(difference(state_of(*gpu, slot), state_of(*reference, slot)) < tolerance(element::f16));
+    }
+  }
+}
+
+// A prompt has the same bits however ticks cut it between its chunks and whatever else is in them.
+BOOST_AUTO_TEST_CASE(cuts_between_chunks_change_no_bit) {
+  constexpr kernels::gpu::model_room room{.rows = 200, .logit_rows = 200, .slots = 3};
+  for (const version of : {version::v5_2, version::v6}) {
+    const random_weights model(of, base_dims, dtype::f16, 14, true);
+    for (const element state_type : {element::f32, element::f16}) {
+      kernels::gpu::gpu_options options;
+      options.state_type = state_type;
+      model_stages gpu(model.weights(), options, room);
+      const tokens ids = random_tokens(160, base_dims.vocab, 15), others = random_tokens(33, base_dims.vocab, 16);
+      const auto whole = feed(gpu, base_dims, 0, ids, ids.size()), cut = feed(gpu, base_dims, 1, ids, 64);
+      BOOST_TEST(same_bits(cut, whole));
+      BOOST_TEST(same_bits(state_of(gpu, 1), state_of(gpu, 0)));
+      gpu.clear_state(1), gpu.clear_state(2);
+      const auto together = tick(gpu, base_dims, {{2, others}, {1, ids}});
+      const std::vector<float> own(together.begin() + static_cast<std::ptrdiff_t>(others.size() * base_dims.vocab),
+                                   together.end());
+      BOOST_TEST(same_bits(own, whole));
+      BOOST_TEST(same_bits(state_of(gpu, 1), state_of(gpu, 0)));
+    }
+  }
+}
+
 // Enough decode rows for other kernels to be chosen: the same bits as in ticks of a few rows.
 BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit) {
   for (const version of : {version::v4, version::v5_2, version::v6}) {
@@ -165,23 +207,34 @@ BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_planned_exactly) {
-  for_each_version([](version of) {
+  using kernels::gpu::invariance;
+  const auto compare = [](version of, element type, const kernels::model_dims& dims, std::uint32_t rows,
+                          invariance promise, bool has_chunks) {
+    const random_weights model(of, dims, dtype::bf16, 12, of != version::v4);
+    kernels::gpu::gpu_options options;
+    options.matrix_type = type, options.state_type = element::f16, options.limits.slots = 3;
+    options.invariance = promise;
+    const kernels::gpu::model_room wanted{.rows = rows, .logit_rows = 8, .slots = 4};
+    const memory_plan planned = kernels::gpu::plan_model(model.weights(), options, wanted);
+    const kernels::gpu::stream in;
+    const std::size_t before = kernels::gpu::device_bytes_held;
+    const auto made = kernels::gpu::make_model(model.weights(), options, wanted, in);
+    BOOST_TEST(planned.bytes() == kernels::gpu::device_bytes_held - before);
+    BOOST_TEST(planned.weight_bytes == made->weight_bytes());
+    BOOST_TEST(planned.activation_bytes == made->activation_bytes());
+    BOOST_TEST(planned.slot_bytes == made->slot_bytes());
+    BOOST_TEST(made->slot_bytes() == model::state_format(layout_of(model.dims()), dtype::f16).bytes());
+    BOOST_TEST(made->chunk_tokens() == (has_chunks && kernels::gpu::chunked_wkv6::available() ? 64u : 0u));
+  };
+  for_each_version([&](version of) {
+    const bool has_heads = of != version::v4;
     for (const element type : {element::f32, element::bf16})
       for (const auto& dims : {base_dims, dims_of(128, 3, 64, 200)}) {
-        const random_weights model(of, dims, dtype::bf16, 12, of != version::v4);
-        kernels::gpu::gpu_options options;
-        options.matrix_type = type, options.state_type = element::f16, options.limits.slots = 3;
-        const kernels::gpu::model_room wanted{.rows = 40, .logit_rows = 8, .slots = 4};
-        const memory_plan planned = kernels::gpu::plan_model(model.weights(), options, wanted);
-        const kernels::gpu::stream in;
-        const std::size_t before = kernels::gpu::device_bytes_held;
-        const auto made = kernels::gpu::make_model(model.weights(), options, wanted, in);
-        BOOST_TEST(planned.bytes() == kernels::gpu::device_bytes_held - before);
-        BOOST_TEST(planned.weight_bytes == made->weight_bytes());
-        BOOST_TEST(planned.activation_bytes == made->activation_bytes());
-        BOOST_TEST(planned.slot_bytes == made->slot_bytes());
-        BOOST_TEST(made->slot_bytes() == model::state_format(layout_of(model.dims()), dtype::f16).bytes());
+        compare(of, type, dims, 40, invariance::standard, false);
+        compare(of, type, dims, 80, invariance::standard, has_heads && type == element::bf16);
       }
+    compare(of, element::f16, base_dims, 80, invariance::strict, false);
+    if (has_heads) compare(of, element::f16, small_heads, 80, invariance::standard, false);
   });
 }
 

@@ -1,8 +1,6 @@
 #pragma once
-#include <cmath>
-
 #include "kernels/gpu/time_mix/state.hpp"
-#include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/gpu/gemm_on_device.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"
 
 namespace skein::test {
@@ -30,21 +28,8 @@ class time_mix_on_device {
 
     const element gate = kernels::gpu::gate_element(type);
     kept_.reserve(32);
-    // Of a product: whole rows, or their sums in parts, which the device adds and rounds: multiples of a half of
-    // it, so that no sum is rounded before. In fp32 it would be, so there all parts but the last are 0.
-    const auto gemm_of = [&](const std::vector<float>& all, element as) -> kernels::gpu::gemm_rows {
-      const std::uint32_t parts = random.below(4);
-      if (parts == 0) return {kept_.emplace_back(all, as).data(), width_, 0, 0};
-      const std::size_t part_stride = all.size() + 4 * random.below(3);
-      std::vector<float> addends(parts * part_stride, std::nanf(""));
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        float sum = 0;
-        for (std::uint32_t p = 0; p + 1 < parts; ++p)
-          sum += addends[p * part_stride + i] =
-              as == element::f32 ? 0 : all[i] * static_cast<float>(random.below(5)) / 2;
-        addends[(parts - 1) * part_stride + i] = all[i] - sum;
-      }
-      return {kept_.emplace_back(addends, element::f32).data(), width_, parts, part_stride};
+    const auto gemm_of = [&](const std::vector<float>& all, element as) {
+      return gemm_on_device(all, as, width_, random, kept_);
     };
     const auto gate_of = [&](const std::vector<float>& all) -> kernels::gpu::gemm_rows {
       return {kept_.emplace_back(all, gate).data(), width_, 0, 0};

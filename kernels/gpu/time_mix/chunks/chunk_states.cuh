@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_gemms.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_block.cuh"
 #include "kernels/gpu/time_mix/head_state.cuh"
 
 /// The states before and after a chunk: in the slot, or passed between blocks of one launch.
@@ -85,7 +85,7 @@ __device__ float as_stored(float number) {
   return to_float(from_float<Stored>(number * (1 / value_scale))) * value_scale;
 }
 
-/// 16 values of the state as it passes through a chunk.
+/// 16 values of the state as it passes through a chunk, scaled by value_scale.
 struct state_strip {
   const run_chunk& chunk;
   std::uint32_t *passed, *passed_before;  ///< by this chunk and by the one before
@@ -93,38 +93,23 @@ struct state_strip {
   bool in_16;
   unsigned strip;
 
-  __device__ state_strip(const chunk_list& list, const run_chunk& of_run, const time_mix_parameters& of,
+  /// `states`: as in time_mix_parameters.
+  __device__ state_strip(const chunk_list& list, const run_chunk& of_run, void* states, std::size_t slot_bytes,
                          bool state_in_16, unsigned which)
       : chunk(of_run), in_16(state_in_16), strip(which) {
     passed = list.passed + (std::size_t{blockIdx.y} * gridDim.x + blockIdx.x) * side * side;
     passed_before = passed - std::size_t{gridDim.x} * side * side;
     const std::size_t head_bytes = std::size_t{side * side} * (in_16 ? sizeof(half) : sizeof(float));
-    head = static_cast<char*>(of.state) + chunk.slot * of.slot_bytes + blockIdx.x * head_bytes;
+    head = static_cast<char*>(states) + chunk.slot * slot_bytes + blockIdx.x * head_bytes;
   }
-  /// Reads the state before the chunk, stores it as a left operand, and turns D into the state after.
-  __device__ void take(shared_chunk& s, const lane_place& at, result_rows& d) const {
-    operand_rows operand;
-    {
-      result_rows state;
-      if (!chunk.begins)
-        take_state(passed_before, strip, at.lane, state);
-      else if (in_16)
-        load_state<half>(head, strip, at, state);
-      else
-        load_state<float>(head, strip, at, state);
-#pragma unroll
-      for (unsigned i = 0; i < blocks; ++i) left_operand(state[2 * i], state[2 * i + 1], operand[i]);
-#pragma unroll
-      for (unsigned tile = 0; tile < tiles; ++tile) {
-        float decay[2];
-        load_floats(&s.whole[8 * tile + 2 * at.t], decay);
-        for (unsigned i = 0; i < 4; ++i) d[tile][i] = multiply_add(state[tile][i], decay[i % 2], d[tile][i]);
-      }
-    }
-#pragma unroll
-    for (unsigned i = 0; i < blocks; ++i) multiply_right(d[2 * i], d[2 * i + 1], operand, s.p, i, at.lane);
-#pragma unroll
-    for (unsigned i = 0; i < blocks; ++i) store_tile(s.late.state + tile_at(strip, i, at.lane), operand[i]);
+  /// The state before the chunk.
+  __device__ void take(const lane_place& at, result_rows& state) const {
+    if (!chunk.begins)
+      take_state(passed_before, strip, at.lane, state);
+    else if (in_16)
+      load_state<half>(head, strip, at, state);
+    else
+      load_state<float>(head, strip, at, state);
   }
   /// Passes on exactly what would be stored, so that results do not depend on the chunks between which a tick ends.
   __device__ void give(const result_rows& state, const lane_place& at) const {

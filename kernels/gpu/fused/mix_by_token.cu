@@ -7,7 +7,7 @@
 // stored, so that no block needs a whole row.
 //
 // Floor, in bytes per row: width * (8 for x, and outputs), and once the pairs.
-#include "kernels/gpu/ops/mix_by_token.hpp"
+#include "kernels/gpu/fused/mix_by_token.hpp"
 
 #include <algorithm>
 

@@ -25,17 +25,11 @@ struct chunk_list {
   std::uint32_t* passed = nullptr;  ///< [chunk, head, ...]: states passed between the chunks of a run
 };
 
-/// time_mix for the chunked rows of runs, 64 tokens at a time on tensor cores (wkv_chunks.cu explains the algorithm).
-/// time_mix processes the remaining rows afterwards. After every chunk the state is stored, or passed on exactly as it
-/// would be stored, so runs may be cut between chunks. Operands have 11 bits and sums 24, so y and states differ from
-/// time_mix by about 2^-11 of their size (measured in tests/kernels/gpu/gpu_time_mix_test.cpp).
-class chunked_time_mix {
+/// The chunks of a tick, for kernels that have a block for each chunk and head of 64.
+class chunk_plan {
  public:
-  /// Whether the current device supports it; also prepares the kernels.
-  [[nodiscard]] static bool available();
-
   /// For ticks of up to `rows_max` rows in up to `runs_max` runs. Allocates all its memory; throws device_failure.
-  chunked_time_mix(std::uint32_t width, element type, std::uint32_t rows_max, std::uint32_t runs_max);
+  chunk_plan(std::uint32_t width, element type, std::uint32_t rows_max, std::uint32_t runs_max);
 
   /// Lists the chunks of `rows`; once a tick, after its rows were sent. `runs` is the host's copy, which sizes the
   /// launches.
@@ -44,12 +38,15 @@ class chunked_time_mix {
   [[nodiscard]] bool has_chunks() const { return chunks_ > 0; }
   [[nodiscard]] bool has_other_rows() const { return other_rows_; }
 
-  /// Runs one layer.
-  [[nodiscard]] result<void> run(stream_handle in, element state_type, const time_mix_parameters& of) const;
-
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
   /// What bytes() will return, without constructing an object.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t width, std::uint32_t rows_max, std::uint32_t runs_max);
+
+ protected:
+  [[nodiscard]] std::uint32_t heads() const { return heads_; }
+  [[nodiscard]] element type() const { return type_; }
+  [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
+  [[nodiscard]] const chunk_list& list() const { return list_; }
 
  private:
   std::uint32_t heads_;

@@ -22,63 +22,41 @@
 // middle of every 16 tokens, which is a factor of 2^7 at most. The decay between two blocks is applied when they are
 // multiplied, and is never above 1. Values and states are scaled by 1/16, so that they may be as large as a million. In
 // S diag(G_64) the state keeps all its bits; only what tokens remove from it and read from it is rounded to operands.
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
-
-#include <algorithm>
+#include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/pdl.cuh"
-#include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/time_mix/chunk_states.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_gemms.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_states.cuh"
 
 namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned plan_threads = 256;
-
-__host__ __device__ std::uint32_t chunks_of(const sequence_run& run) {
-  return (run.chunked + chunk_tokens - 1) / chunk_tokens;
-}
-
-__global__ void __launch_bounds__(plan_threads) plan_kernel(device_batch rows, chunk_list list) {
-  __shared__ std::uint32_t chunks[plan_threads];
-  std::uint32_t done = 0;
-  for (std::uint32_t first = 0; first < rows.counts->runs; first += plan_threads) {
-    const std::uint32_t i = first + threadIdx.x;
-    sequence_run run{};
-    if (i < rows.counts->runs) run = rows.runs[i];
-    __syncthreads();  // the previous counts have been read
-    chunks[threadIdx.x] = chunks_of(run);
-    __syncthreads();
-    std::uint32_t before = done;
-    for (unsigned j = 0; j < plan_threads; ++j) {
-      done += chunks[j];
-      if (j < threadIdx.x) before += chunks[j];
-    }
-    for (std::uint32_t c = 0; c < chunks[threadIdx.x]; ++c) {
-      const std::uint32_t taken = c * chunk_tokens, left = run.chunked - taken;
-      list.chunks[before + c] = {run.slot, run.first_row + taken, left < chunk_tokens ? left : chunk_tokens, c == 0,
-                                 c + 1 == chunks[threadIdx.x]};
-    }
-  }
-  if (threadIdx.x == 0) *list.count = done;
-}
-
 /// Whether the gates of a chunk fit in the memory of A B^T and A K^T; fp32 ones do not.
 template <typename Element>
 constexpr bool gates_fit = sizeof(gate_type<Element>) * side* side <= 2 * sizeof(lower_blocks);
 
-/// Executed by the threads of the first warps.
-template <typename Element>
-__device__ void copy_gates(gate_type<Element>* to, const run_chunk& chunk, const time_mix_parameters& of) {
-  constexpr unsigned wide = 16 / sizeof(gate_type<Element>), packets = side / wide;
-  const auto* const from = static_cast<const gate_type<Element>*>(of.g_out.data) + blockIdx.x * head_size;
-  for (unsigned i = threadIdx.x; i < chunk.rows * packets; i += threads / 2)
-    copy_async(to + i * wide,
-               from + static_cast<std::size_t>(chunk.first_row + i / packets) * of.g_out.stride + i % packets * wide);
-  end_copies();
+/// Reads the state before the chunk, stores it as a left operand, and turns D into the state after.
+__device__ void take_chunk(const state_strip& strip, shared_chunk& s, const lane_place& at, result_rows& d) {
+  operand_rows operand;
+  {
+    result_rows state;
+    strip.take(at, state);
+#pragma unroll
+    for (unsigned i = 0; i < blocks; ++i) left_operand(state[2 * i], state[2 * i + 1], operand[i]);
+#pragma unroll
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+      float decay[2];
+      load_floats(&s.whole[8 * tile + 2 * at.t], decay);
+      for (unsigned i = 0; i < 4; ++i) d[tile][i] = multiply_add(state[tile][i], decay[i % 2], d[tile][i]);
+    }
+  }
+#pragma unroll
+  for (unsigned i = 0; i < blocks; ++i) multiply_right(d[2 * i], d[2 * i + 1], operand, s.p, i, at.lane);
+#pragma unroll
+  for (unsigned i = 0; i < blocks; ++i) store_tile(s.late.state + tile_at(strip.strip, i, at.lane), operand[i]);
 }
 
 template <typename Element>
@@ -138,7 +116,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
   const unsigned strip = at.warp % blocks;
   const bool of_keys = at.warp < blocks;
   auto* const gates = static_cast<gate_type<Element>*>(static_cast<void*>(&s.ab));
-  const state_strip state(list, chunk, of, state_in_16, strip);
+  const state_strip state(list, chunk, of.state, of.slot_bytes, state_in_16, strip);
   result_rows sums = {};  // Y; or the state after the chunk
   if (of_keys)
     describe_keys(s, strip, at);
@@ -146,11 +124,11 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
     describe_values(s, strip, at, sums);
   __syncthreads();
   if (of_keys) {
-    if constexpr (gates_fit<Element>) copy_gates<Element>(gates, chunk, of);
+    if constexpr (gates_fit<Element>) copy_rows(gates, chunk, of.g_out);
     read_tokens(s, strip, at, sums);
     await_copies<0>();
   } else {
-    state.take(s, at, sums);
+    take_chunk(state, s, at, sums);
     state.give(sums, at);
   }
   __syncthreads();
@@ -167,19 +145,6 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
   finish_tokens<Element>(s, gates, chunk, of, at);
 }
 
-std::uint32_t room_for_chunks(std::uint32_t rows, std::uint32_t runs) {
-  const std::uint32_t long_runs = std::min(rows / chunked_rows_min, runs);
-  return std::min(rows / chunked_rows_min, rows / chunk_tokens + long_runs);
-}
-
-constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// The size of a chunk_list whose arrays follow each other.
-std::size_t list_bytes(std::size_t chunks, std::size_t heads) {
-  return part_bytes(sizeof *chunk_list::count) + part_bytes(chunks * sizeof *chunk_list::chunks) +
-         part_bytes(chunks * heads * side * side * sizeof *chunk_list::passed);
-}
-
 }  // namespace
 
 bool chunked_time_mix::available() {
@@ -190,47 +155,15 @@ bool chunked_time_mix::available() {
   return true;
 }
 
-std::size_t chunked_time_mix::planned_bytes(std::uint32_t width, std::uint32_t rows_max, std::uint32_t runs_max) {
-  return list_bytes(room_for_chunks(rows_max, runs_max), width / head_size);
-}
-
-chunked_time_mix::chunked_time_mix(std::uint32_t width, element type, std::uint32_t rows_max, std::uint32_t runs_max)
-    : heads_(width / head_size),
-      type_(type),
-      chunks_max_(room_for_chunks(rows_max, runs_max)),
-      memory_(planned_bytes(width, rows_max, runs_max)) {
-  std::byte* at = memory_.data();
-  list_.count = reinterpret_cast<std::uint32_t*>(at);
-  at += part_bytes(sizeof *list_.count);
-  list_.chunks = reinterpret_cast<run_chunk*>(at);
-  at += part_bytes(chunks_max_ * sizeof *list_.chunks);
-  list_.passed = reinterpret_cast<std::uint32_t*>(at);
-  const stream in;
-  if (auto r = fill_with_zeros(memory_.data(), memory_.bytes(), in); !r) throw device_failure(r.error());
-  if (auto r = in.synchronize(); !r) throw device_failure(r.error());
-}
-
-result<void> chunked_time_mix::plan(stream_handle in, const device_batch& rows, std::span<const sequence_run> runs) {
-  chunks_ = 0;
-  other_rows_ = false;
-  for (const sequence_run& run : runs) {
-    chunks_ += chunks_of(run);
-    other_rows_ |= run.rows > run.chunked;
-  }
-  check(chunks_ <= chunks_max_);
-  if (!has_chunks()) return {};
-  return launch({"plan_chunks", {1}, {plan_threads}, 0, in}, plan_kernel, rows, list_);
-}
-
 result<void> chunked_time_mix::run(stream_handle in, element state_type, const time_mix_parameters& of) const {
-  check(of.width == heads_ * head_size);
+  check(of.width == heads() * head_size);
   check(state_type != element::bf16);
   if (!has_chunks()) return {};
-  const launch_shape shape{"time_mix_chunks", {heads_, chunks_}, {threads}, sizeof(shared_chunk), in, true};
+  const launch_shape shape{"time_mix_chunks", {heads(), chunks()}, {threads}, sizeof(shared_chunk), in, true};
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0, state_in_16 = state_type == element::f16;
-  return with_element(type_, [&]<typename Element>() {
-    return in_parts ? launch(shape, chunk_kernel<Element, true>, list_, of, state_in_16)
-                    : launch(shape, chunk_kernel<Element, false>, list_, of, state_in_16);
+  return with_element(type(), [&]<typename Element>() {
+    return in_parts ? launch(shape, chunk_kernel<Element, true>, list(), of, state_in_16)
+                    : launch(shape, chunk_kernel<Element, false>, list(), of, state_in_16);
   });
 }
 

@@ -1,6 +1,6 @@
 // Where there are no tensor cores of NVIDIA's kind, GEMMs and shift_by_row do the work.
 #include "base/check.hpp"
-#include "kernels/gpu/ops/mix_by_token.hpp"
+#include "kernels/gpu/fused/mix_by_token.hpp"
 
 namespace skein::kernels::gpu {
 

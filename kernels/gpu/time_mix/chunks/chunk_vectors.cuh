@@ -1,18 +1,11 @@
 #pragma once
-#include "kernels/gpu/device/matrix_tiles.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_block.cuh"
 #include "kernels/gpu/time_mix/time_mix_couple.cuh"
-#include "kernels/gpu/time_mix/wkv_chunks.hpp"
 
 /// The shared memory of a chunk of wkv_chunks.cu, and its first contents: the vectors of the tokens, scaled by decays.
 namespace skein::kernels::gpu {
 
-static_assert(head_size == 64 && chunk_tokens == 64);
-inline constexpr unsigned side = matrix_side;  // of all matrices here: tokens or channels
-
-inline constexpr unsigned threads = 256, blocks_at_once = 2, warps = threads / warp_width;
-inline constexpr unsigned half_tokens = chunk_tokens / warps;  ///< of a warp: half a block
-inline constexpr unsigned pairs_of_blocks = blocks * (blocks - 1) / 2;
-inline constexpr float value_scale = 1.0f / 16;
+inline constexpr unsigned blocks_at_once = 2;
 
 /// A, R, B and K, where the middle of a block has the scale 1.
 struct scaled_vectors {
@@ -48,8 +41,6 @@ struct shared_chunk {
 };
 static_assert(blocks_at_once * (sizeof(shared_chunk) + 1024) <= 228 * 1024 ||
               sizeof(operand_pair) > 4);  // the system reserves 1 KiB per block
-
-inline constexpr float log2_e = 1.44269504f;
 
 /// All weights of a head's channels, a packet per thread, ready for use: inputs of a logistic are multiplied by
 /// -log2(e).

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix/chunk_vectors.cuh"
+#include "kernels/gpu/time_mix/chunks/chunk_vectors.cuh"
 
 /// The matrix products of a chunk, with the names of wkv_chunks.cu.
 namespace skein::kernels::gpu {
@@ -88,7 +88,7 @@ __device__ inline void relate_block(shared_chunk& s, unsigned block, bool with_k
 
 /// Products of 16 tokens with 16 earlier ones; `pair` numbers both as lower_blocks::place_below does.
 __device__ inline void relate_pair(shared_chunk& s, unsigned pair, bool with_k, const lane_place& at) {
-  const unsigned row = pair < 1 ? 1 : pair < 3 ? 2 : 3, column = pair - row * (row - 1) / 2;
+  const unsigned row = row_of_pair(pair), column = pair - row * (row - 1) / 2;
   const matrix& other = with_k ? s.scaled.k : s.scaled.b;
   const operand_pair* const decay = s.between[pair] + at.t;
   tile_c of_a[2] = {}, of_r[2] = {};
@@ -137,15 +137,6 @@ __device__ inline void load_columns(const matrix& from, unsigned block, unsigned
   }
 }
 
-/// 16 columns of results += a times the transpose of a block.
-__device__ inline void multiply_block(tile_c& left, tile_c& right, const tile_a& a, const matrix_block& block,
-                                      unsigned lane) {
-  tile_b b[2];
-  load_right_transposed(block, 0, 0, lane, b);
-  multiply_tiles(left, a, b[0]);
-  multiply_tiles(right, a, b[1]);
-}
-
 /// 16 channels, as rows, by all tokens.
 using token_columns = tile_c[blocks][2];
 
@@ -160,27 +151,6 @@ __device__ inline void solve(const lower_blocks& l, const lane_place& at, token_
 #pragma unroll
     for (unsigned later = block + 1; later < blocks; ++later)
       multiply_block(x[later][0], x[later][1], solved[block], l.of(later, block), at.lane);
-  }
-}
-
-/// sum += a times the 16 tokens of `block`, columns from `first` on.
-template <unsigned count>
-__device__ void add_tokens(tile_c (&sum)[count], const tile_a& a, const matrix& m, unsigned block, const lane_place& at,
-                           unsigned first = 0) {
-#pragma unroll
-  for (unsigned n = 0; n < count; n += 2) {
-    tile_b b[2];
-    load_right(m, 16 * block, first + 8 * n, at.lane, b);
-    for (unsigned i = 0; i < 2; ++i) multiply_tiles(sum[n + i], a, b[i]);
-  }
-}
-template <unsigned count>
-__device__ void decay_columns(tile_c (&sum)[count], const float* decay, const lane_place& at) {
-#pragma unroll
-  for (unsigned n = 0; n < count; ++n) {
-    float by[2];
-    load_floats(decay + 8 * n + 2 * at.t, by);
-    for (unsigned i = 0; i < 4; ++i) sum[n][i] *= by[i % 2];
   }
 }
 
@@ -205,8 +175,8 @@ __device__ inline void describe_keys(shared_chunk& s, unsigned strip, const lane
   result_rows p = {};
 #pragma unroll
   for (unsigned block = 0; block < blocks; ++block) {
-    add_tokens(p, w[block], s.scaled.b, block, at);
-    decay_columns(p, s.to_next[block], at);
+    add_rows(p, w[block], s.scaled.b, block, at);
+    scale_columns(p, s.to_next[block], at);
   }
 #pragma unroll
   for (unsigned i = 0; i < blocks; ++i) store_right(s.p, strip, i, at.lane, p[2 * i], p[2 * i + 1]);
@@ -231,11 +201,11 @@ __device__ inline void describe_values(shared_chunk& s, unsigned strip, const la
   }
 #pragma unroll
   for (unsigned block = 0; block < blocks; ++block) {
-    add_tokens(d, u[block], s.scaled.b, block, at);
+    add_rows(d, u[block], s.scaled.b, block, at);
     tile_a v;
     load_left_transposed(s.v, 16 * block, 16 * strip, at.lane, v);
-    add_tokens(d, v, s.scaled.k, block, at);
-    decay_columns(d, s.to_next[block], at);
+    add_rows(d, v, s.scaled.k, block, at);
+    scale_columns(d, s.to_next[block], at);
   }
 }
 
