@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the report and the chart of a GPU run tell what is in its files and nothing else, and that trouble shows.
+"""Shows that the report and the charts of a GPU run tell what is in its files and nothing else, and that trouble shows.
 
     gpu_report_test.py FOLDER_OF_THE_SCRIPTS
 """
@@ -135,6 +135,32 @@ class Chart(unittest.TestCase):
         with Folder() as folder:
             folder.write("gpu.json", {})
             self.assertEqual(folder.chart("gpu.json", "chart.svg"), 65)
+
+
+class FormatChart(unittest.TestCase):
+    FIGURES = {"sequences": [1, 8], "tokens_per_s": {"bf16": [200, 1600], "int8": [300, 2000], "nf4": [250, 1800]}}
+
+    def drawn(self, figures: dict) -> tuple:
+        """The exit status, and the texts of the image."""
+        with Folder() as folder:
+            folder.write("in.json", figures)
+            image = folder.path / "out.svg"
+            ended = subprocess.run([sys.executable, SCRIPTS / "format_chart.py", folder.path / "in.json", image],
+                                   capture_output=True)
+            if ended.returncode:
+                return ended.returncode, []
+            root = xml.etree.ElementTree.parse(image).getroot()
+            return 0, [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+    def test_each_bar_has_its_figure_and_ratio(self) -> None:
+        status, texts = self.drawn(self.FIGURES)
+        self.assertEqual(status, 0)
+        for wanted in ("1 sequence", "8 sequences", "200", "1,600", "1.00 x", "1.50 x", "1.25 x", "nf4"):
+            self.assertIn(wanted, texts)
+
+    def test_missing_figures_are_an_error(self) -> None:
+        self.assertEqual(self.drawn(dict(self.FIGURES, sequences=[1, 8, 32]))[0], 65)
+        self.assertEqual(self.drawn({})[0], 65)
 
 
 if __name__ == "__main__":
