@@ -223,3 +223,25 @@ BOOST_AUTO_TEST_CASE(cuts_between_wkv6_chunks_change_no_bit) {
     BOOST_TEST(same_bits(cut.state_of(all.slot, in), whole.state_of(all.slot, in)));
   });
 }
+
+// The kernel for many runs of one token, with room for more rows than there are: the bits of the plain kernel.
+BOOST_AUTO_TEST_CASE(many_wkv6_runs_of_one_token_have_the_same_bits) {
+  constexpr std::uint32_t crowd = 46, room = 50;
+  for_shapes(6, [](random_numbers& random, wkv6_shape shape, std::uint64_t) {
+    const stream in;
+    shape.heads = 5;
+    wkv6_case given(random, shape, crowd, crowd);
+    const wkv6_on_device plain(given, random, crowd, in), many(given, random, crowd, in);
+    std::vector<kernels::sequence_run> runs;
+    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const std::vector<token_id> ids(crowd, 0);
+    batch_upload upload(room, room, 1);
+    require(upload.send_rows({ids, runs}, in));
+    device_batch batch = upload.on_device();
+    require(wkv6(in, batch, shape.type, shape.state_type, plain.of, kernels::gpu::head_size));
+    batch.room.rows = batch.room.runs = room;
+    require(wkv6_many(in, batch, shape.type, shape.state_type, many.of));
+    BOOST_TEST(same_bits(plain.y(in), many.y(in)));
+    for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(plain.state_of(s, in), many.state_of(s, in)));
+  });
+}
