@@ -54,7 +54,7 @@ void place_leader(const led_launch& led, led_gemms& all) {
   if (const auto* const shift = std::get_if<token_shift_parameters>(&led.first)) {
     check(shift->shifts <= token_shifts_max && shift->width <= width_max && shift->width % 64 == 0);
     check(shift->sum != shift->from.x);
-    check((shift->sum != nullptr) == (shift->from.added.parts > 0));
+    check((shift->sum != nullptr) == (shift->from.added.parts > 0) && !shift->from.gate);
     check(shift->kept_type != element::bf16);
     all.shifts = true, all.shift = *shift, all.cut = cut_rows(shift->width, rows.room.rows);
     all.leaders = rows.room.rows * all.cut.slices, all.leader_bytes = shift_bytes(shift->width);

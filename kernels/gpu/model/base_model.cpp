@@ -8,6 +8,7 @@
 #include "base/finite_half.hpp"
 #include "kernels/gpu/gemm/matmul_few_rows.hpp"
 #include "kernels/gpu/ops/embed.hpp"
+#include "kernels/gpu/ops/shift_by_row.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -23,9 +24,10 @@ slot_layout layout_of(const model_dims& dims, const gpu_options& options, const 
   return {dims.layers, room.slots + 1, dims.embd, options.state_type, dims.head_size, dims.att()};
 }
 
-/// The floats of one of parts_.
+/// The floats of one of parts_. Its widest product may be the first one of RWKV-6's low-rank pairs.
 std::size_t parts_floats(const model_dims& dims, const model_room& room) {
-  return gemm_parts_max * std::size_t{std::min(room.rows, split_rows_max)} * std::max(dims.embd, dims.att());
+  const std::uint32_t outputs = std::max({dims.embd, dims.att(), shifts_by_row_max * padded(dims.rank_x)});
+  return gemm_parts_max * std::size_t{std::min(room.rows, split_rows_max)} * outputs;
 }
 
 tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, const library_opener& open_library,
@@ -113,7 +115,7 @@ result<void> base_model::queue_forward(const device_batch& rows, std::span<const
   pass tick{rows, in, false, true, {}};
   tick.is_led = is_led(rows);
   plan_chunks(runs, tick);
-  now_ = 0, added_ = {};
+  now_ = 0, added_ = {}, gate_ = {};
   embed(tick);
   for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) {
     time_mix_in(layer, tick);
@@ -133,8 +135,8 @@ void base_model::embed(pass& tick) {
 
 result<void> base_model::queue_head(const device_batch& rows, stream_handle in) {
   pass tick{rows, in, false, true, {}};
-  tick.note(norm_wanted(in, rows, type_, {x(), added_}, norm_of(outer().ln_out_weight, outer().ln_out_bias),
-                        normed_.data, normed_.stride, dims_.embd));
+  tick.note(norm_wanted(in, rows, type_, current(), norm_of(outer().ln_out_weight, outer().ln_out_bias), normed_.data,
+                        normed_.stride, dims_.embd));
   multiply_wanted(tick);
   return tick.outcome;
 }
@@ -159,10 +161,10 @@ std::size_t base_model::activation_bytes() const {
 
 token_shift_parameters base_model::shift_of(const norm_weights& norm, std::size_t x_prev) {
   token_shift_parameters of;
-  of.from = {x(), added_}, of.norm = norm;
+  of.from = current(), of.norm = norm;
   if (added_.parts > 0) {
     now_ ^= 1;
-    of.sum = x(), of.discards = true, added_ = {};
+    of.sum = x(), of.discards = true, added_ = {}, gate_ = {};
   }
   of.x_prev = states_.data() + x_prev, of.slot_bytes = layout_.x_prev_bytes(), of.kept_type = layout_.type;
   of.width = dims_.embd, of.out_stride = normed_.stride;

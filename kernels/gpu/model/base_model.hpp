@@ -135,8 +135,10 @@ class base_model : public gpu_model {
   // buffer, because a block also reads its neighbour's row.
   unsigned now_ = 0;
   gemm_rows added_;
+  activation gate_;  ///< fp32, of what is added; without data: 1
   [[nodiscard]] float* x() const { return x_[now_].data(); }
   [[nodiscard]] float* other_x() const { return x_[now_ ^ 1].data(); }
+  [[nodiscard]] residual current() const { return {x(), added_, static_cast<const float*>(gate_.data), gate_.stride}; }
 
  private:
   void embed(pass& tick);

@@ -11,13 +11,13 @@ void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pas
   shift(tick, with.norm, layout_.ffn_x_prev(layer), mixes, outs);
   std::array gemms = {
       gemm_of(with.key, gated_.mixed_k, gated_.hidden, {activation_function::relu_squared}),
-      gemm_of(with.receptance, gated_.mixed_r, gated_.gate, {activation_function::sigmoid}),
+      gemm_of(with.receptance, gated_.mixed_r, gated_.gate, {activation_function::sigmoid, destination::f32}),
   };
   gemms.front().pdl_early_launch = true;
   multiply_rows(tick, gemms);
 }
 
-// The projection goes to the half of x that is not in use, or to partial sums.
+// The projection goes to partial sums, which the next norm adds, or to the half of x that is not in use.
 void gated_model::add_gated(const device_matrix& value, pass& tick) {
   gemm change = gemm_of(value, gated_.hidden, other_x(), dims_.embd, {.to = destination::f32});
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;  // as in add_to_x
@@ -25,7 +25,11 @@ void gated_model::add_gated(const device_matrix& value, pass& tick) {
   split({&change, 1}, {&change, 1}, {&sums, 1}, tick);
   multiply_rows(tick, {&change, 1});
   if (tick.learns) return;
-  tick.note(gated_add(tick.in, tick.rows, type_, gated_.gate.data, gated_.gate.stride, sums, x(), dims_.embd));
+  if (sums.parts > 0)
+    added_ = sums, gate_ = gated_.gate;
+  else
+    tick.note(gated_add(tick.in, tick.rows, static_cast<const float*>(gated_.gate.data), gated_.gate.stride, sums, x(),
+                        dims_.embd));
 }
 
 }  // namespace skein::kernels::gpu

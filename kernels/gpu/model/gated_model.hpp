@@ -5,11 +5,15 @@ namespace skein::kernels::gpu {
 
 /// mixed_k is also free during time mixing, and so is mixed_r.
 struct gated_rows {
-  activation mixed_k, mixed_r, hidden, gate;
+  activation mixed_k, mixed_r, hidden;
+  activation gate;  ///< fp32
 
   /// `normed`: base_model::normed_.
   gated_rows(const model_dims& dims, activation normed, activation_room& room)
-      : mixed_k(normed), mixed_r(room.make(dims.embd)), hidden(room.make(dims.ffn)), gate(room.make(dims.embd)) {}
+      : mixed_k(normed),
+        mixed_r(room.make(dims.embd)),
+        hidden(room.make(dims.ffn)),
+        gate(room.make(dims.embd, element::f32)) {}
 };
 
 /// What versions 4, 5 and 6 share: a channel mixing with a receptance gate.

@@ -1,9 +1,10 @@
 // RWKV-6 on the GPU.
+#include <algorithm>
 #include <array>
 
+#include "kernels/gpu/fused/mix_by_token.hpp"
 #include "kernels/gpu/model/headed_model.hpp"
 #include "kernels/gpu/model/versions.hpp"
-#include "kernels/gpu/ops/shift_by_row.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -14,12 +15,14 @@ constexpr std::size_t mix_count = shifts_by_row_max;  // in the order of the che
 struct rwkv6_rows {
   activation low;  ///< inner values of the five low-rank pairs, each padded to whole tiles
   std::array<activation, mix_count> mixed;
+  activation statistics;  ///< row_statistics of the norm before the mixes
   activation inner_w, w, r, k, v, g, y;
 
   rwkv6_rows(const model_dims& dims, activation_room& room)
       : low(room.make(mix_count * padded(dims.rank_x))),
         mixed{{room.make(dims.embd), room.make(dims.embd), room.make(dims.embd), room.make(dims.embd),
                room.make(dims.embd)}},
+        statistics(room.make(sizeof(row_statistics) / sizeof(float), element::f32)),
         inner_w(room.make(dims.rank_w)),
         w(room.make(dims.att())),
         r(room.make(dims.att())),
@@ -92,32 +95,53 @@ class rwkv6_model final : public headed_model {
   void mix_by_token(const layer_weights& p, std::uint32_t layer, pass& tick) {
     const norm_weights norm = norm_of(p.ln1_weight, p.ln1_bias);
     const std::size_t x_prev = layout_.att_x_prev(layer);
+    auto* const statistics = static_cast<row_statistics*>(rows_.statistics.data);
     if (!tick.learns) {
       token_shift_parameters of = shift_of(norm, x_prev);
       of.shifts = 1, of.mix[0] = p.maa_x, of.out[0] = gated_.mixed_k.data;
-      tick.note(shift_for_shares(tick.in, tick.rows, type_, of));
+      tick.note(shift_for_shares(tick.in, tick.rows, type_, of, statistics));
     }
+    const gemm inner = gemm_of(p.maa_w1, gated_.mixed_k, rows_.low, {activation_function::tanh});
+    if (!can_mix_by_token(type_, p.maa_w2[0])) return mix_in_two_steps(p, norm, x_prev, inner, tick);
+    gemm first = inner;
+    first.pdl_early_launch = true;
+    gemm_rows low;
+    split({&first, 1}, {&first, 1}, {&low, 1}, tick);
+    if (low.parts > 0) first.how.function = activation_function::none;  // its consumer applies it
+    multiply_rows(tick, {&first, 1});
+    if (tick.learns) return;
+    mix_by_token_parameters of;
+    of.shift = shift_to_mixed(p, norm, x_prev), of.statistics = statistics, of.low = low;
+    std::ranges::copy(p.maa_w2, of.pairs);
+    tick.note(gpu::mix_by_token(tick.in, tick.rows, type_, of));
+  }
+
+  /// The same after `inner`, by GEMMs that make the shares, and a token shift.
+  void mix_in_two_steps(const layer_weights& p, const norm_weights& norm, std::size_t x_prev, const gemm& inner,
+                        pass& tick) {
     std::array<gemm, 1 + mix_count> gemms;
-    gemms[0] = gemm_of(p.maa_w1, gated_.mixed_k, rows_.low, {activation_function::tanh});
+    gemms[0] = inner;
     gemms[0].when = turn::first;
     const std::size_t pair_bytes = padded(dims_.rank_x) * element_bytes(type_);
     for (std::size_t j = 0; j < mix_count; ++j) {
-      const activation inner{static_cast<std::byte*>(rows_.low.data) + j * pair_bytes, rows_.low.stride};
-      gemms[1 + j] = gemm_of(p.maa_w2[j], inner, rows_.mixed[j], store_gate());
+      const activation of_pair{static_cast<std::byte*>(rows_.low.data) + j * pair_bytes, rows_.low.stride};
+      gemms[1 + j] = gemm_of(p.maa_w2[j], of_pair, rows_.mixed[j], store_gate());
       gemms[1 + j].when = turn::second, gemms[1 + j].done = done_.data();
     }
     gemms[0].pdl_early_launch = gemms[1].pdl_early_launch = true;
     multiply_rows(tick, gemms);
     if (tick.learns) return;
-    token_shift_parameters of = shift_of(norm, x_prev);
-    const std::array<const float*, mix_count> maa = {p.maa_w, p.maa_k, p.maa_v, p.maa_r, p.maa_g};
     const void* shares[mix_count];
-    for (std::size_t j = 0; j < mix_count; ++j) {
-      of.mix[j] = maa[j], of.out[j] = rows_.mixed[j].data;
-      shares[j] = rows_.mixed[j].data;
-    }
+    for (std::size_t j = 0; j < mix_count; ++j) shares[j] = rows_.mixed[j].data;
+    tick.note(shift_by_row(tick.in, tick.rows, type_, shift_to_mixed(p, norm, x_prev), shares));
+  }
+
+  token_shift_parameters shift_to_mixed(const layer_weights& p, const norm_weights& norm, std::size_t x_prev) {
+    token_shift_parameters of = shift_of(norm, x_prev);
+    of.mix[0] = p.maa_w, of.mix[1] = p.maa_k, of.mix[2] = p.maa_v, of.mix[3] = p.maa_r, of.mix[4] = p.maa_g;
+    for (std::size_t j = 0; j < mix_count; ++j) of.out[j] = rows_.mixed[j].data;
     of.shifts = mix_count;
-    tick.note(shift_by_row(tick.in, tick.rows, type_, of, shares));
+    return of;
   }
 
   const rwkv6_rows rows_;

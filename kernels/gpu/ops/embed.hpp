@@ -14,11 +14,18 @@ struct norm_weights {
   const float* bias = nullptr;
 };
 
+/// What a layer norm takes from a row: norm = (x - mean) * scale * weight + bias.
+struct row_statistics {
+  float mean, scale;
+};
+
 /// The residual stream, [rows, C] fp32, and the partial sums of the preceding GEMM that are yet to be added to it (0
-/// parts: nothing to add).
+/// parts: nothing to add), times a gate if there is one.
 struct residual {
   const float* x = nullptr;
   gemm_rows added;
+  const float* gate = nullptr;  ///< [rows, gate_stride]; not with added.adds_each
+  std::uint32_t gate_stride = 0;
 };
 
 /// x[t] = layer_norm(table[token[t]], ln0)

@@ -13,15 +13,14 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-template <typename Element>
 __global__ void __launch_bounds__(threads)
-    gated_add_kernel(device_batch rows, const Element* gate, std::uint32_t gate_stride, gemm_rows value, float* x,
+    gated_add_kernel(device_batch rows, const float* gate, std::uint32_t gate_stride, gemm_rows value, float* x,
                      std::uint32_t width) {
   pdl_launch_dependents();
   pdl_wait();
   const std::uint32_t t = blockIdx.x, channel = (blockIdx.y * threads + threadIdx.x) * 4;
   if (t >= rows.counts->rows || channel >= width) return;
-  const on_their_way<Element, 4> share(gate + static_cast<std::size_t>(t) * gate_stride + channel);
+  const on_their_way<float, 4> share(gate + static_cast<std::size_t>(t) * gate_stride + channel);
   const gemms_on_their_way<float, 4> addends(value, t, channel);
   float* const at = x + static_cast<std::size_t>(t) * width + channel;
   float sums[4], of_gate[4], of_value[4];
@@ -33,15 +32,12 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-result<void> gated_add(stream_handle in, const device_batch& rows, element type, const void* gate,
-                       std::uint32_t gate_stride, const gemm_rows& value, float* x, std::uint32_t width) {
+result<void> gated_add(stream_handle in, const device_batch& rows, const float* gate, std::uint32_t gate_stride,
+                       const gemm_rows& value, float* x, std::uint32_t width) {
   check(width % 64 == 0 && gate_stride % 4 == 0);
   const std::uint32_t blocks = (width / 4 + threads - 1) / threads;
   const launch_shape shape{"gated_add", {rows.room.rows, blocks}, {threads}, 0, in, true};
-  return with_element(type, [&]<typename Element>() {
-    return launch(shape, gated_add_kernel<Element>, rows, static_cast<const Element*>(gate), gate_stride, value, x,
-                  width);
-  });
+  return launch(shape, gated_add_kernel, rows, gate, gate_stride, value, x, width);
 }
 
 }  // namespace skein::kernels::gpu

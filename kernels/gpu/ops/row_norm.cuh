@@ -41,7 +41,7 @@ __device__ row_share<packets> load_x(const residual& from, std::uint32_t width, 
   return row;
 }
 
-/// x[t] += the partial sums that are yet to be added.
+/// x[t] += the partial sums that are yet to be added, times the gate.
 template <unsigned packets>
 __device__ void add_to_row(row_share<packets>& row, const residual& from, std::uint32_t width, std::uint32_t t) {
   if (from.added.parts == 0) return;
@@ -49,8 +49,15 @@ __device__ void add_to_row(row_share<packets>& row, const residual& from, std::u
   for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
     addends[i] = gemms_on_their_way<float, 4>(from.added, t, channel);
   });
-  for_each_packet<packets>(width,
-                           [&](unsigned i, std::uint32_t) { addends[i].add_to(row.values[i], from.added.adds_each); });
+  if (!from.gate)
+    return for_each_packet<packets>(
+        width, [&](unsigned i, std::uint32_t) { addends[i].add_to(row.values[i], from.added.adds_each); });
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
+    float gate[4], sums[4];
+    load_floats(from.gate + static_cast<std::size_t>(t) * from.gate_stride + channel, gate);
+    addends[i].read(sums);
+    for (unsigned e = 0; e < 4; ++e) row.values[i][e] = multiply_add(gate[e], sums[e], row.values[i][e]);
+  });
 }
 
 template <unsigned packets>
@@ -88,12 +95,12 @@ __device__ float warp_channels(std::uint32_t width) {
 }
 
 /// row = (row - mean) / sqrt(variance + eps) * weight + bias
-/// For several rows at once; all threads take part. Each warp computes the mean of its own channels and the squared
-/// distances from it, which are then combined (Chan, Golub and LeVeque 1979), so that warps wait for each other once
-/// instead of twice. The bits of a row do not depend on the number of rows.
+/// For several rows at once, with their statistics; all threads take part. Each warp computes the mean of its own
+/// channels and the squared distances from it, which are then combined (Chan, Golub and LeVeque 1979), so that warps
+/// wait for each other once instead of twice. The bits of a row do not depend on the number of rows.
 template <unsigned packets, unsigned rows_each>
 __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::uint32_t width,
-                                   const norm_share<packets>& norm, float eps) {
+                                   const norm_share<packets>& norm, float eps, row_statistics (&of_rows)[rows_each]) {
   struct share_of_warp {
     float count, mean, squares;
   };
@@ -130,6 +137,7 @@ __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::u
     const float mean = sum_of_warps(share.count * share.mean) / static_cast<float>(width), off = share.mean - mean;
     const float squares = sum_of_warps(multiply_add(share.count * off, off, share.squares));
     const float scale = inverse_root(squares / static_cast<float>(width) + eps);
+    of_rows[r] = {mean, scale};
     for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
       for (unsigned e = 0; e < 4; ++e)
         rows[r].values[i][e] =
@@ -138,12 +146,22 @@ __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::u
   }
 }
 
-/// The same for one row.
+template <unsigned packets, unsigned rows_each>
+__device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::uint32_t width,
+                                   const norm_share<packets>& norm, float eps) {
+  row_statistics ignored[rows_each];
+  normalise_together(rows, width, norm, eps, ignored);
+}
+
+/// The same for one row; returns its statistics.
 template <unsigned packets>
-__device__ void normalise(row_share<packets>& row, std::uint32_t width, const norm_share<packets>& norm, float eps) {
+__device__ row_statistics normalise(row_share<packets>& row, std::uint32_t width, const norm_share<packets>& norm,
+                                    float eps) {
   row_share<packets> rows[] = {row};
-  normalise_together(rows, width, norm, eps);
+  row_statistics of_row[1];
+  normalise_together(rows, width, norm, eps, of_row);
   row = rows[0];
+  return of_row[0];
 }
 
 }  // namespace skein::kernels::gpu

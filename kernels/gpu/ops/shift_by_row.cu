@@ -53,7 +53,8 @@ class shares_on_their_way {
 
 template <typename Element, typename Kept, unsigned packets, bool by_row>
 __global__ void __launch_bounds__(512)
-    shift_kernel(device_batch rows, token_shift_parameters of, [[maybe_unused]] row_shares shares) {
+    shift_kernel(device_batch rows, token_shift_parameters of, [[maybe_unused]] row_shares shares,
+                 [[maybe_unused]] row_statistics* statistics) {
   pdl_launch_dependents();
   const norm_share<packets> norm(of.norm, of.width);
   const std::uint32_t t = blockIdx.x;
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(512)
   if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
-  normalise(now, of.width, norm, layer_norm_eps);
+  const row_statistics of_row = normalise(now, of.width, norm, layer_norm_eps);
   if (begins) before = x_prev.read(of.width);
   if constexpr (by_row) {
     const shares_on_their_way<share_type<Element>, packets> of_row(shares, of, t);
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(512)
       if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, of_row.add_to(of.mix[s], s, of.width));
     if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
   } else {
+    if (statistics && threadIdx.x == 0) statistics[t] = of_row;
     row_share<packets> mix;
     for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) { load_floats(of.mix[0] + c, mix.values[i]); });
     store_shifted<Element>(of, 0, t, now, before, mix);
@@ -85,7 +87,7 @@ __global__ void __launch_bounds__(512)
 
 template <bool by_row>
 result<void> start(stream_handle in, const device_batch& rows, element type, const token_shift_parameters& of,
-                   const row_shares& shares) {
+                   const row_shares& shares, row_statistics* statistics) {
   check(of.width <= width_max && of.width % 64 == 0);
   check(of.shifts >= 1 && of.shifts <= shifts_by_row_max);
   check(of.sum != of.from.x);
@@ -94,8 +96,9 @@ result<void> start(stream_handle in, const device_batch& rows, element type, con
   const launch_shape shape{
       by_row ? "shift_by_row" : "shift_for_shares", {rows.room.rows}, {row_threads(of.width)}, 0, in, true};
   const auto with_kept = [&]<typename Element, typename Kept>() {
-    return packets_of(of.width) == 2 ? launch(shape, shift_kernel<Element, Kept, 2, by_row>, rows, of, shares)
-                                     : launch(shape, shift_kernel<Element, Kept, 3, by_row>, rows, of, shares);
+    return packets_of(of.width) == 2
+               ? launch(shape, shift_kernel<Element, Kept, 2, by_row>, rows, of, shares, statistics)
+               : launch(shape, shift_kernel<Element, Kept, 3, by_row>, rows, of, shares, statistics);
   };
   return with_element(type, [&]<typename Element>() {
     return of.kept_type == element::f32 ? with_kept.template operator()<Element, float>()
@@ -106,8 +109,8 @@ result<void> start(stream_handle in, const device_batch& rows, element type, con
 }  // namespace
 
 result<void> shift_for_shares(stream_handle in, const device_batch& rows, element type,
-                              const token_shift_parameters& of) {
-  return start<false>(in, rows, type, of, {});
+                              const token_shift_parameters& of, row_statistics* statistics) {
+  return start<false>(in, rows, type, of, {}, statistics);
 }
 
 result<void> shift_by_row(stream_handle in, const device_batch& rows, element type, const token_shift_parameters& of,
@@ -115,7 +118,7 @@ result<void> shift_by_row(stream_handle in, const device_batch& rows, element ty
   check(of.sum == nullptr);
   row_shares shares{};
   for (std::uint32_t i = 0; i < of.shifts; ++i) shares.of[i] = share[i];
-  return start<true>(in, rows, type, of, shares);
+  return start<true>(in, rows, type, of, shares, nullptr);
 }
 
 }  // namespace skein::kernels::gpu

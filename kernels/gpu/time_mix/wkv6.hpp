@@ -8,7 +8,8 @@ namespace skein::kernels::gpu {
 ///   w = exp(-exp(decay + w_out));  without w_out, w = decay for all tokens
 ///   y = (S + v (bonus * k)^T) r          S <- S diag(w) + v k^T
 ///   y = group_norm(y, ln_x) * silu(g);   without a gate, y = group_norm(y, ln_x)
-/// r k v g : rows of the element type, or partial sums; g has no data without a gate
+/// r k v   : rows of the element type, or partial sums
+/// g       : rows of the element type; no data without a gate
 /// w_out   : rows of gate_element(type), not as partial sums; no data in version 5
 /// y       : [rows, width] of the element type;  vectors : [width] fp32
 /// state   : as in time_mix_parameters
@@ -26,6 +27,10 @@ struct wkv6_parameters {
 };
 [[nodiscard]] result<void> wkv6(stream_handle in, const device_batch& rows, element type, element state_type,
                                 const wkv6_parameters& of, std::uint32_t size);
+/// The same, with the same bits, for one token each of enough runs to saturate memory bandwidth; runs[i] is row i.
+/// Heads have 64 channels. Errors: unsupported, if an SM has too little shared memory.
+[[nodiscard]] result<void> wkv6_many(stream_handle in, const device_batch& rows, element type, element state_type,
+                                     const wkv6_parameters& of);
 /// The same for heads that do not have 64 channels, because the order of their states differs (state.hpp).
 [[nodiscard]] result<void> wkv6_any_head(stream_handle in, const device_batch& rows, element type, element state_type,
                                          const wkv6_parameters& of, std::uint32_t size);

@@ -7,6 +7,7 @@
 
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
+#include "kernels/gpu/time_mix/wkv6.hpp"
 #include "tests/kernels/gpu/time_mix_on_device.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
@@ -154,6 +155,35 @@ BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits) {
     require(time_mix_many(in, batch, type, state_type, many.of));
     BOOST_TEST(same_bits(plain.y(in), many.y(in)));
     if (first_layer) BOOST_TEST(same_bits(plain.v_first(in), many.v_first(in)));
+    for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(plain.state_of(s, in), many.state_of(s, in)));
+  });
+}
+
+// The same for versions 5 and 6, with and without a gate and decays of tokens.
+BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits_in_versions_5_and_6) {
+  constexpr std::uint32_t heads = 5, crowd = 46, room = 50;
+  for_seeds(6, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+    const stream in;
+    time_mix_case given(random, type, heads, crowd, crowd);
+    const time_mix_on_device plain(given, random, type, state_type, false, crowd, in);
+    const time_mix_on_device many(given, random, type, state_type, false, crowd, in);
+    const auto as_6 = [&](const time_mix_parameters& of) {
+      wkv6_parameters to{.r = of.r, .k = of.k, .v = of.v, .g = {}, .w_out = {}, .y = of.y, .decay = of.w0};
+      if (gate_element(type) == type) to.g = of.g_out;
+      if (seed % 2 == 1) to.w_out = of.w_out;
+      to.bonus = of.r_k, to.ln_x_weight = of.ln_x_weight, to.ln_x_bias = of.ln_x_bias;
+      to.state = of.state, to.slot_bytes = of.slot_bytes, to.width = of.width;
+      return to;
+    };
+    const auto runs = one_token_runs(crowd);
+    const std::vector<token_id> ids(crowd, 0);
+    batch_upload upload(room, room, 1);
+    require(upload.send_rows({ids, runs}, in));
+    device_batch batch = upload.on_device();
+    require(wkv6(in, batch, type, state_type, as_6(plain.of), head_size));
+    batch.room.rows = batch.room.runs = room;
+    require(wkv6_many(in, batch, type, state_type, as_6(many.of)));
+    BOOST_TEST(same_bits(plain.y(in), many.y(in)));
     for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(plain.state_of(s, in), many.state_of(s, in)));
   });
 }

@@ -1,0 +1,220 @@
+// A block has 64 channels and processes 16 rows at a time. Its part of the pairs stays in registers as right operands;
+// the inner values of 16 rows are left operands in shared memory. In both, a lane has four adjacent inputs where the
+// instruction expects two and two, so that it loads them at once; sums do not depend on that. Likewise a lane gets the
+// shares of four adjacent channels, and mixes these.
+//
+// Weights are loaded before the preceding kernel ends. Rows are normalised with the statistics that shift_for_shares
+// stored, so that no block needs a whole row.
+//
+// Floor, in bytes per row: width * (8 for x, and outputs), and once the pairs.
+#include "kernels/gpu/fused/mix_by_token.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "kernels/gpu/device/gemm_rows.cuh"
+#include "kernels/gpu/device/mma.cuh"
+#include "kernels/gpu/device/pdl.cuh"
+#include "kernels/gpu/gemm/epilogue.cuh"
+#include "kernels/gpu/ops/shift_row.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned warps = 4, threads = warps * warp_width;
+constexpr unsigned channels_of_warp = 16, channels_of_block = warps * channels_of_warp;
+constexpr unsigned rows_of_tile = 16, step = 16;  // rows and inputs of an instruction
+constexpr unsigned inputs_max = matrix_tile;
+
+/// The inner values of one pair: rows of the tile by inputs. Rows are spread over the banks.
+template <unsigned steps>
+struct alignas(16) inner_values {
+  operand_pair pairs[rows_of_tile][(steps * step + 8) / 2];
+
+  __device__ const operand_pair* at(unsigned row, unsigned column) const { return &pairs[row][column / 2]; }
+  /// Stores inputs `first` .. `first` + 3, a multiple of 4, where a lane that has four adjacent inputs looks for them.
+  __device__ void store(unsigned row, unsigned first, const float (&values)[4]) {
+    operand_pair* const of_step = &pairs[row][first / step * (step / 2) + first % step / 4];
+    of_step[0] = to_operands(values[0], values[1]), of_step[4] = to_operands(values[2], values[3]);
+  }
+};
+
+/// The four channels of a lane.
+using four = float[4];
+
+/// A row of the residual stream and what its norm needs, whose loads are issued at construction.
+struct row_on_its_way {
+  side_by_side<float, 4> x;
+  row_statistics of_row;
+
+  row_on_its_way() = default;
+  __device__ row_on_its_way(const mix_by_token_parameters& of, std::uint32_t t, std::uint32_t channel)
+      : x(load_side_by_side<4>(of.shift.from.x + static_cast<std::size_t>(t) * of.shift.width + channel)),
+        of_row(of.statistics[t]) {}
+  /// As normalise does.
+  __device__ void norm(const four& weight, const four& bias, four& to) const {
+    for (unsigned e = 0; e < 4; ++e)
+      to[e] = multiply_add((x.values[e] - of_row.mean) * of_row.scale, weight[e], bias[e]);
+  }
+};
+
+/// A row, the row before it, and where they are.
+template <typename Kept>
+struct row_pair {
+  std::uint32_t t;
+  sequence_run run;
+  bool begins;
+  row_on_its_way now, other;  ///< the other is the row before, or if the run begins its last row
+  on_their_way<Kept, 4> kept;
+
+  __device__ void ask(const device_batch& rows, const mix_by_token_parameters& of, std::uint32_t row,
+                      std::uint32_t channel) {
+    t = row, run = rows.runs[rows.run_of_row[t]], begins = t == run.first_row;
+    now = row_on_its_way(of, t, channel);
+    other = row_on_its_way(of, begins ? run.first_row + run.rows - 1 : t - 1, channel);
+    if (begins) kept = on_their_way<Kept, 4>(x_prev_of<Kept>(of.shift, run) + channel);
+  }
+  /// The row and the one before it, normalised; x_prev becomes the run's last row.
+  __device__ void read(const mix_by_token_parameters& of, std::uint32_t channel, const four& weight, const four& bias,
+                       bool stores, four& row, four& before) const {
+    now.norm(weight, bias, row);
+    other.norm(weight, bias, before);
+    if (begins) {
+      four last;
+      for (unsigned e = 0; e < 4; ++e) last[e] = before[e];
+      kept.read(before);
+      if (stores) store_floats(x_prev_of<Kept>(of.shift, run) + channel, last);
+    } else {
+      for (float& value : before) value = to_float(from_float<Kept>(value));
+    }
+  }
+};
+
+/// Reads the inner values of 16 rows; after the last row, that row again.
+template <typename Element, bool in_parts, unsigned steps>
+__device__ void read_inner(const gemm_rows& low, std::uint32_t first_row, std::uint32_t count,
+                           inner_values<steps> (&to)[shifts_by_row_max]) {
+  constexpr unsigned fours = steps * step / 4, all = rows_of_tile * shifts_by_row_max * fours;
+  for (unsigned i = threadIdx.x; i < all; i += threads) {
+    const unsigned input = i % fours * 4, pair = i / fours % shifts_by_row_max, row = i / fours / shifts_by_row_max;
+    if (first_row + row >= count) continue;
+    const std::size_t at = static_cast<std::size_t>(first_row + row) * low.stride + pair * inputs_max + input;
+    four values;
+    if constexpr (in_parts) {
+      side_by_side<float, 4> addends[gemm_parts_max];
+#pragma unroll
+      for (unsigned p = 0; p < gemm_parts_max; ++p)
+        if (p < low.parts)
+          addends[p] = load_side_by_side<4>(static_cast<const float*>(low.data) + p * low.part_stride + at);
+      for (unsigned e = 0; e < 4; ++e) values[e] = addends[0].values[e];
+#pragma unroll
+      for (unsigned p = 1; p < gemm_parts_max; ++p)
+        if (p < low.parts)
+          for (unsigned e = 0; e < 4; ++e) values[e] += addends[p].values[e];
+      apply_activation_fast(activation_function::tanh, values);
+      for (float& value : values) value = to_float(from_float<Element>(value));
+    } else {
+      load_floats(static_cast<const Element*>(low.data) + at, values);
+    }
+    to[pair].store(row, input, values);
+  }
+}
+
+template <typename Element, typename Kept, unsigned steps, bool in_parts>
+__global__ void __launch_bounds__(threads) mix_by_token_kernel(device_batch rows, mix_by_token_parameters of) {
+  __shared__ inner_values<steps> inner[shifts_by_row_max];
+  pdl_launch_dependents();
+  const unsigned warp = threadIdx.x / warp_width, lane = threadIdx.x % warp_width, g = lane / 4, t = lane % 4;
+  const std::uint32_t first_channel = blockIdx.x * channels_of_block + warp * channels_of_warp;
+  const std::uint32_t channel = first_channel + 4 * t;
+  tile_b weights[shifts_by_row_max][2][steps];
+#pragma unroll
+  for (unsigned i = 0; i < shifts_by_row_max; ++i)
+#pragma unroll
+    for (unsigned n = 0; n < 2; ++n)
+#pragma unroll
+      for (unsigned k = 0; k < steps; ++k) {
+        // Column g of tile n is channel 4 (g / 2) + 2 n + g % 2, so that a lane's results are four adjacent ones.
+        const std::uint32_t output = first_channel + g / 2 * 4 + n * 2 + g % 2;
+        four loaded;
+        load_floats(static_cast<const Element*>(of.pairs[i].data) + std::size_t{output} * inputs_max + k * step + 4 * t,
+                    loaded);
+        weights[i][n][k][0] = to_operands(loaded[0], loaded[1]);
+        weights[i][n][k][1] = to_operands(loaded[2], loaded[3]);
+      }
+  four norm_weight, norm_bias;
+  load_floats(of.shift.norm.weight + channel, norm_weight);
+  load_floats(of.shift.norm.bias + channel, norm_bias);
+  const std::uint32_t count = rows.counts->rows;
+  pdl_wait();
+  for (std::uint32_t first = blockIdx.y * rows_of_tile; first < count; first += gridDim.y * rows_of_tile) {
+    const auto row_of = [&](unsigned half) { return first + g + 8 * half; };
+    row_pair<Kept> pairs[2];
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half)
+      pairs[half].ask(rows, of, row_of(half) < count ? row_of(half) : count - 1, channel);
+    read_inner<Element, in_parts>(of.low, first, count, inner);
+    __syncthreads();
+    four now[2], before[2];
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half)
+      pairs[half].read(of, channel, norm_weight, norm_bias, row_of(half) < count, now[half], before[half]);
+#pragma unroll
+    for (unsigned i = 0; i < shifts_by_row_max; ++i) {
+      tile_c shares[2] = {};
+#pragma unroll
+      for (unsigned k = 0; k < steps; ++k) {
+        tile_a a;
+        load_left(inner[i], 0, k * step, lane, a);
+        for (unsigned n = 0; n < 2; ++n) multiply_tiles(shares[n], a, weights[i][n][k]);
+      }
+      four mix;
+      load_floats(of.shift.mix[i] + channel, mix);
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        if (row_of(half) >= count) continue;
+        four out;
+        for (unsigned e = 0; e < 4; ++e)
+          out[e] = multiply_add(before[half][e] - now[half][e], mix[e] + shares[e / 2][2 * half + e % 2], now[half][e]);
+        store_floats(static_cast<Element*>(of.shift.out[i]) +
+                         static_cast<std::size_t>(row_of(half)) * of.shift.out_stride + channel,
+                     out);
+      }
+    }
+    __syncthreads();  // the inner values have been read
+  }
+}
+
+}  // namespace
+
+bool can_mix_by_token(element type, const device_matrix& pair) {
+  return warp_width == 32 && type != element::f32 && pair.format == row_format(type) && pair.inputs <= inputs_max;
+}
+
+result<void> mix_by_token(stream_handle in, const device_batch& rows, element type, const mix_by_token_parameters& of) {
+  check(can_mix_by_token(type, of.pairs[0]));
+  check(of.shift.width % channels_of_block == 0 && of.shift.shifts == shifts_by_row_max);
+  check(of.shift.sum == nullptr && of.shift.from.added.parts == 0);
+  check(of.shift.kept_type != element::bf16);
+  const auto profile = current_profile();
+  if (!profile) return profile.error();
+  // Blocks of many rows share the loads of the weights; few blocks would leave SMs idle.
+  const std::uint32_t across = of.shift.width / channels_of_block,
+                      tiles = (rows.room.rows + rows_of_tile - 1) / rows_of_tile;
+  const std::uint32_t down = std::min(tiles, std::max(1u, 4 * profile->sm_count / across));
+  const launch_shape shape{"mix_by_token", {across, down}, {threads}, 0, in, true};
+  const bool in_parts = of.low.parts > 0, is_narrow = of.pairs[0].inputs <= inputs_max / 2;
+  const auto with_kept = [&]<typename Element, typename Kept>() {
+    const auto start = [&](auto narrow, auto wide) { return launch(shape, is_narrow ? narrow : wide, rows, of); };
+    return in_parts ? start(mix_by_token_kernel<Element, Kept, 2, true>, mix_by_token_kernel<Element, Kept, 4, true>)
+                    : start(mix_by_token_kernel<Element, Kept, 2, false>, mix_by_token_kernel<Element, Kept, 4, false>);
+  };
+  const auto with_type = [&]<typename Element>() {
+    return of.shift.kept_type == element::f32 ? with_kept.template operator()<Element, float>()
+                                              : with_kept.template operator()<Element, half>();
+  };
+  return type == element::f16 ? with_type.template operator()<half>() : with_type.template operator()<bf16>();
+}
+
+}  // namespace skein::kernels::gpu
