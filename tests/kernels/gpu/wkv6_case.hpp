@@ -120,7 +120,7 @@ class wkv6_on_device {
     };
     const auto vector = [&](const std::vector<float>& all) { return kept_.emplace_back(all, element::f32).floats(); };
     of.r = gemm_of(given.r), of.k = gemm_of(given.k), of.v = gemm_of(given.v);
-    if (given.of.has_gate) of.g = gemm_of(given.g);
+    if (given.of.has_gate) of.g = {kept_.emplace_back(given.g, type).data(), width_, 0, 0};
     if (given.of.has_w_out)
       of.w_out = {kept_.emplace_back(given.w_out, kernels::gpu::gate_element(type)).data(), width_, 0, 0};
     of.y = y_.data();

@@ -38,9 +38,9 @@ constexpr unsigned blocks_at_once = sizeof(Element) == 2 ? 2 : 1;
 static_assert(3 * (sizeof(wkv6_chunk) + 1024) <= 228 * 1024 ||
               sizeof(operand_pair) > 4);  // the system reserves 1 KiB per block
 
-/// Whether gates are copied to shared memory; partial sums are not, and fp32 does not fit.
-template <typename Element, bool in_parts>
-constexpr bool copies_gates = sizeof(Element) == sizeof(*wkv6_late_comers::g) && !in_parts;
+/// Whether gates are copied to shared memory; fp32 ones do not fit.
+template <typename Element>
+constexpr bool copies_gates = sizeof(Element) == sizeof(*wkv6_late_comers::g);
 
 /// Passes on the state after the chunk, then stores the one before as a left operand.
 __device__ void take_chunk(const state_strip& strip, wkv6_chunk& s, const lane_place& at, result_rows& d) {
@@ -61,7 +61,7 @@ __device__ void take_chunk(const state_strip& strip, wkv6_chunk& s, const lane_p
   }
 }
 
-template <typename Element, bool in_parts>
+template <typename Element>
 __device__ void finish_tokens(const wkv6_chunk& s, const run_chunk& chunk, const wkv6_parameters& of,
                               const lane_place& at) {
   const unsigned token = half_tokens * at.warp + at.lane / couple_lanes % 4 * 2,
@@ -73,10 +73,10 @@ __device__ void finish_tokens(const wkv6_chunk& s, const run_chunk& chunk, const
     const std::uint32_t row = chunk.first_row + (t < chunk.rows ? t : chunk.rows - 1);
     channels_on_their_way<Element> gate;
     if (of.g.data) {
-      if constexpr (copies_gates<Element, in_parts>)
+      if constexpr (copies_gates<Element>)
         gate.load(reinterpret_cast<const Element*>(s.late.g) + t * side + first);
       else
-        load_gemm<in_parts>(of.g, row, channel, gate);
+        load_gemm<false>(of.g, row, channel, gate);
     }
     of_couple out;
     load_spread(s.late.y[t], first, out);
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<Element>)
   const state_strip state(list, chunk, of.state, of.slot_bytes, state_in_16, strip);
   result_rows sums = {};  // Y; or the state after the chunk
   if (of_y) {
-    if constexpr (copies_gates<Element, in_parts>)
+    if constexpr (copies_gates<Element>)
       if (of.g.data) copy_rows(reinterpret_cast<Element*>(s.late.g), chunk, of.g);
     read_tokens(s, strip, at, sums);
     await_copies<0>();
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<Element>)
     state.clear_taken(at);
   }
   __syncthreads();
-  finish_tokens<Element, in_parts>(s, chunk, of, at);
+  finish_tokens<Element>(s, chunk, of, at);
 }
 
 }  // namespace
@@ -155,10 +155,10 @@ bool chunked_wkv6::available() {
 result<void> chunked_wkv6::run(stream_handle in, element state_type, const wkv6_parameters& of) const {
   check(of.width == heads() * head_size);
   check(state_type != element::bf16);
-  check(of.w_out.parts == 0);
+  check(of.w_out.parts == 0 && of.g.parts == 0);
   if (!has_chunks()) return {};
   const launch_shape shape{"wkv6_chunks", {heads(), chunks()}, {threads}, sizeof(wkv6_chunk), in, true};
-  const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0 || of.g.parts > 0;
+  const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
   const bool state_in_16 = state_type == element::f16;
   return with_element(type(), [&]<typename Element>() {
     return in_parts ? launch(shape, wkv6_chunk_kernel<Element, true>, list(), of, state_in_16)
