@@ -91,33 +91,53 @@ struct row_pair {
   }
 };
 
-/// Reads the inner values of 16 rows; after the last row, that row again.
+/// Four inner values, as rows or as partial sums to which tanh is yet to be applied.
+template <typename Element, bool in_parts>
+struct inner_on_its_way {
+  std::conditional_t<in_parts, gemms_on_their_way<float, 4>, on_their_way<Element, 4>> loaded;
+
+  __device__ void ask(const gemm_rows& low, std::uint32_t row, unsigned at) {
+    if constexpr (in_parts)
+      loaded = {low, row, at};
+    else
+      loaded = on_their_way<Element, 4>(static_cast<const Element*>(low.data) +
+                                        static_cast<std::size_t>(row) * low.stride + at);
+  }
+  __device__ void read(four& values) const {
+    loaded.read(values);
+    if (!in_parts) return;
+    apply_activation_fast(activation_function::tanh, values);
+    for (float& value : values) value = to_float(from_float<Element>(value));
+  }
+};
+
+/// Reads the inner values of 16 rows, those that there are. A thread issues many loads before it waits for one.
 template <typename Element, bool in_parts, unsigned steps>
 __device__ void read_inner(const gemm_rows& low, std::uint32_t first_row, std::uint32_t count,
                            inner_values<steps> (&to)[shifts_by_row_max]) {
-  constexpr unsigned fours = steps * step / 4, all = rows_of_tile * shifts_by_row_max * fours;
-  for (unsigned i = threadIdx.x; i < all; i += threads) {
-    const unsigned input = i % fours * 4, pair = i / fours % shifts_by_row_max, row = i / fours / shifts_by_row_max;
-    if (first_row + row >= count) continue;
-    const std::size_t at = static_cast<std::size_t>(first_row + row) * low.stride + pair * inputs_max + input;
-    four values;
-    if constexpr (in_parts) {
-      side_by_side<float, 4> addends[gemm_parts_max];
+  constexpr unsigned fours = steps * step / 4, each = rows_of_tile * shifts_by_row_max * fours / threads;
+  constexpr unsigned together = in_parts ? 5 : each;  // partial sums take many registers
+  static_assert(each % together == 0 && rows_of_tile * shifts_by_row_max * fours % threads == 0);
+#pragma unroll 1
+  for (unsigned begin = 0; begin < each; begin += together) {
+    inner_on_its_way<Element, in_parts> some[together];
+    const auto place = [&](unsigned n, auto use) {
+      const unsigned i = threadIdx.x + (begin + n) * threads, input = i % fours * 4;
+      const unsigned pair = i / fours % shifts_by_row_max, row = i / fours / shifts_by_row_max;
+      if (first_row + row < count) use(row, pair, input);
+    };
 #pragma unroll
-      for (unsigned p = 0; p < gemm_parts_max; ++p)
-        if (p < low.parts)
-          addends[p] = load_side_by_side<4>(static_cast<const float*>(low.data) + p * low.part_stride + at);
-      for (unsigned e = 0; e < 4; ++e) values[e] = addends[0].values[e];
+    for (unsigned n = 0; n < together; ++n)
+      place(n, [&](unsigned row, unsigned pair, unsigned input) {
+        some[n].ask(low, first_row + row, pair * inputs_max + input);
+      });
 #pragma unroll
-      for (unsigned p = 1; p < gemm_parts_max; ++p)
-        if (p < low.parts)
-          for (unsigned e = 0; e < 4; ++e) values[e] += addends[p].values[e];
-      apply_activation_fast(activation_function::tanh, values);
-      for (float& value : values) value = to_float(from_float<Element>(value));
-    } else {
-      load_floats(static_cast<const Element*>(low.data) + at, values);
-    }
-    to[pair].store(row, input, values);
+    for (unsigned n = 0; n < together; ++n)
+      place(n, [&](unsigned row, unsigned pair, unsigned input) {
+        four values;
+        some[n].read(values);
+        to[pair].store(row, input, values);
+      });
   }
 }
 

@@ -86,6 +86,16 @@ struct gemm {
   return (tiles + each - 1) / each;
 }
 
+/// The same for a matrix whose launch also has `beside` blocks of products that are not cut: up to four.
+[[nodiscard]] constexpr std::uint32_t segments_beside(std::uint32_t inputs, std::uint32_t output_tiles,
+                                                      std::uint32_t beside, std::uint32_t blocks) {
+  const std::uint32_t tiles = padded(inputs) / matrix_tile;
+  std::uint32_t wanted = 4;
+  while (wanted > 1 && wanted * output_tiles + beside > blocks) --wanted;
+  const std::uint32_t each = (tiles + wanted - 1) / wanted;
+  return (tiles + each - 1) / each;
+}
+
 inline constexpr std::size_t gemms_max = 11;         // per launch
 inline constexpr std::size_t gemms_max_of_turn = 8;  // among its second products, and among the others
 

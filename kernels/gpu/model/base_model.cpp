@@ -273,20 +273,23 @@ void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activat
   multiply_rows(tick, {&change, 1});
 }
 
-void base_model::split(std::span<gemm> some, std::span<const gemm> launch, std::span<gemm_rows> outs,
-                       const pass& tick) const {
+void base_model::split(std::span<gemm> some, std::span<const gemm> launch, std::span<gemm_rows> outs, const pass& tick,
+                       std::uint32_t beside) const {
   check(some.size() <= parts_.size());
-  const bool in_parts = cut_into_segments(some, launch, tick);
+  const bool in_parts = cut_into_segments(some, launch, tick, beside);
   for (std::size_t i = 0; i < some.size(); ++i) {
     outs[i] = {some[i].out, some[i].out_stride, 0, 0};
     if (in_parts) outs[i] = store_parts(some[i], parts_[i], tick);
   }
 }
 
-bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const {
+bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick,
+                                   std::uint32_t beside) const {
   std::uint32_t tiles = 0;
   for (const gemm& p : some) tiles += padded(p.matrix.outputs) / matrix_tile;
-  for (gemm& p : some) p.segments = segments_of(p.matrix.inputs, tiles, split_blocks_);
+  for (gemm& p : some)
+    p.segments = beside > 0 ? segments_beside(p.matrix.inputs, tiles, beside, split_blocks_)
+                            : segments_of(p.matrix.inputs, tiles, split_blocks_);
   return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
 }
 

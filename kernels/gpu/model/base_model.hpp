@@ -114,10 +114,12 @@ class base_model : public gpu_model {
   /// x += matrix * in
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
   /// Splits some products of a launch, at most projections_max, along k. `outs` are their outputs as a consumer reads
-  /// them: rows, or partial sums in parts_.
-  void split(std::span<gemm> some, std::span<const gemm> launch, std::span<gemm_rows> outs, const pass& tick) const;
+  /// them: rows, or partial sums in parts_. `beside`: tiles of outputs of the others, if these take as long.
+  void split(std::span<gemm> some, std::span<const gemm> launch, std::span<gemm_rows> outs, const pass& tick,
+             std::uint32_t beside = 0) const;
   /// Sets the segments of some products of a launch; returns true if their partial sums are to be stored.
-  [[nodiscard]] bool cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const;
+  [[nodiscard]] bool cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick,
+                                       std::uint32_t beside = 0) const;
   /// Makes a product store its partial sums; returns them as its consumer reads them.
   [[nodiscard]] gemm_rows store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const;
 

@@ -22,7 +22,7 @@ class gated_model : public base_model {
   struct channel_mix {
     norm_weights norm;
     const float *mix_k, *mix_r;  ///< the share of the previous token
-    const device_matrix &key, &receptance;
+    const device_matrix& key;
   };
 
   gated_model(const model_dims& dims, const gpu_options& options, const model_room& room,
@@ -30,8 +30,8 @@ class gated_model : public base_model {
       : base_model(dims, options, room, open_library), gated_(dims_, normed_, activations_) {}
 
   void mix_channels(std::uint32_t layer, const channel_mix& with, pass& tick);
-  /// x += gate * value projection
-  void add_gated(const device_matrix& value, pass& tick);
+  /// x += sigmoid(receptance projection) * value projection
+  void add_gated(const device_matrix& receptance, const device_matrix& value, pass& tick);
 
   const gated_rows gated_;
 };

@@ -72,11 +72,13 @@ class rwkv4_model final : public gated_model {
 
   void channel_mix_in(std::uint32_t layer, pass& tick) override {
     const auto& p = weights_.layers[layer];
-    mix_channels(layer, {norm_of(p.ln2_weight, p.ln2_bias), p.ffn_mix_k, p.ffn_mix_r, p.ffn_key, p.ffn_receptance},
-                 tick);
+    mix_channels(layer, {norm_of(p.ln2_weight, p.ln2_bias), p.ffn_mix_k, p.ffn_mix_r, p.ffn_key}, tick);
   }
 
-  void channel_mix_out(std::uint32_t layer, pass& tick) override { add_gated(weights_.layers[layer].ffn_value, tick); }
+  void channel_mix_out(std::uint32_t layer, pass& tick) override {
+    const auto& p = weights_.layers[layer];
+    add_gated(p.ffn_receptance, p.ffn_value, tick);
+  }
 
   const rwkv4_rows rows_;
   std::array<gemm_rows, projections_max> projections_;  ///< r k v of the current layer

@@ -85,11 +85,13 @@ class rwkv6_model final : public headed_model {
 
   void channel_mix_in(std::uint32_t layer, pass& tick) override {
     const auto& p = weights_.layers[layer];
-    mix_channels(layer, {norm_of(p.ln2_weight, p.ln2_bias), p.ffn_maa_k, p.ffn_maa_r, p.ffn_key, p.ffn_receptance},
-                 tick);
+    mix_channels(layer, {norm_of(p.ln2_weight, p.ln2_bias), p.ffn_maa_k, p.ffn_maa_r, p.ffn_key}, tick);
   }
 
-  void channel_mix_out(std::uint32_t layer, pass& tick) override { add_gated(weights_.layers[layer].ffn_value, tick); }
+  void channel_mix_out(std::uint32_t layer, pass& tick) override {
+    const auto& p = weights_.layers[layer];
+    add_gated(p.ffn_receptance, p.ffn_value, tick);
+  }
 
   /// mixed[j] = now + (before - now) * (maa_j + tanh(token_shift(now, before, maa_x) w1)_j w2_j)
   void mix_by_token(const layer_weights& p, std::uint32_t layer, pass& tick) {
