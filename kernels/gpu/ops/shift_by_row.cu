@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(512)
   if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
-  const row_statistics of_row = normalise(now, of.width, norm, layer_norm_eps);
+  [[maybe_unused]] const row_statistics taken = normalise(now, of.width, norm, layer_norm_eps);
   if (begins) before = x_prev.read(of.width);
   if constexpr (by_row) {
     const shares_on_their_way<share_type<Element>, packets> of_row(shares, of, t);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(512)
       if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, of_row.add_to(of.mix[s], s, of.width));
     if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
   } else {
-    if (statistics && threadIdx.x == 0) statistics[t] = of_row;
+    if (statistics && threadIdx.x == 0) statistics[t] = taken;
     row_share<packets> mix;
     for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) { load_floats(of.mix[0] + c, mix.values[i]); });
     store_shifted<Element>(of, 0, t, now, before, mix);

@@ -103,7 +103,8 @@ errors errors_of(random_numbers& random, const wkv6_shape& shape, const std::vec
     else
       BOOST_TEST(same_bits(got, part(before)));
   }
-  BOOST_TEST_MESSAGE("errors: y " << found.y << ", states " << found.state);
+  BOOST_TEST_MESSAGE("type " << static_cast<int>(shape.type) << ", states " << static_cast<int>(shape.state_type)
+                             << ", errors: y " << found.y << ", states " << found.state);
   return found;
 }
 
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(wkv6_is_what_the_paper_says) {
   });
 }
 
-// Operands of 11 bits. Of the largest value.
+// Operands of 11 bits: measured with fp32 are up to 1.0e-3 for y and 7e-4 for states, of the largest, in 192 cases.
 BOOST_AUTO_TEST_CASE(wkv6_chunks_are_what_the_paper_says_but_for_their_rounding) {
   if (!chunked_wkv6::available()) return;  // warps of 64
   constexpr std::uint32_t lengths[] = {32, 33, 63, 64, 65, 200};

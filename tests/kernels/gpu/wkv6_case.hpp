@@ -12,8 +12,8 @@
 namespace skein::test {
 
 /// Which decays and magnitudes there are. `extreme`: the decays of channels go from 0 to 1, and those of version 6 jump
-/// from token to token; some keys and values are large. `huge`: r, k and v are as large as fp16 may be, where only
-/// finite results are demanded.
+/// from token to token; some keys and values are large, and some tokens have none. `huge`: r, k and v are as large as
+/// fp16 may be, where only finite results are demanded.
 enum class wkv6_inputs : std::uint8_t { usual, extreme, huge };
 
 struct wkv6_shape {
@@ -43,6 +43,11 @@ struct wkv6_case {
         if (const std::uint32_t which = random.below(5); which < std::size(extremes)) x = extremes[which];
       for (float& x : w_out) x = random.below(8) == 0 ? 60 * static_cast<float>(random.below(3)) - 60 : x / 10;
       for (std::size_t i = 0; i < k.size(); i += 1 + random.below(50)) k[i] *= 100, v[i] *= 10, r[i] *= 1000;
+      for (std::uint32_t row = 0; row < rows; row += 1 + random.below(20)) {  // nothing, or next to it
+        const float scale = random.below(2) == 0 ? 0 : 1e-5f;
+        for (values* vector : {&r, &k, &v})
+          for (std::uint32_t c = 0; c < width; ++c) (*vector)[row * width + c] *= scale;
+      }
     } else if (of.inputs == wkv6_inputs::huge) {
       for (values* vector : {&r, &k, &v})
         for (float& x : *vector) x = x < 0 ? -65504 : 65504;

@@ -29,8 +29,8 @@ struct wkv6_chunk {
   };
   matrix r, k, v;  ///< R, K and V
   union {
-    float decay_of_half[warps][side];     ///< over the tokens of half a block
-    matrix_block below[pairs_of_blocks];  ///< R K^T below its diagonal blocks, which replaces the decays
+    float decay_of_half[2 * blocks][side];  ///< over the tokens of half a block
+    matrix_block below[pairs_of_blocks];    ///< R K^T below its diagonal blocks, which replaces the decays
   };
   float own[blocks][16][20];  ///< the diagonal blocks, [token, earlier token], not rounded; row sizes avoid conflicts
   float decay_of_block[blocks][side];
