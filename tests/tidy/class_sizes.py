@@ -15,7 +15,6 @@ SLACK = 20  # lines by which an exception may be too generous
 
 # Classes above the limit, with their sizes. A class may only shrink; its number then shrinks with it.
 EXCEPTIONS = {
-    "actors/connection connection": 613,
     "actors/persistence/states tiered_cache": 491,
     "actors/request/answer answer_state": 483,
     "actors/supervisor/models model_keeper": 497,

@@ -151,7 +151,8 @@ SUBFOLDERS = {
     "actors/connection": {
         "http": "",
         "websocket": "http",
-        "": "http websocket",
+        "link": "http",
+        "": "http websocket link",
     },
     "actors/device": {
         "slots": "",
