@@ -17,7 +17,6 @@ SLACK = 20  # lines by which an exception may be too generous
 EXCEPTIONS = {
     "actors/persistence/states tiered_cache": 491,
     "actors/request/answer answer_state": 483,
-    "actors/supervisor/models model_keeper": 497,
     "src/storage/database database::impl": 412,
     "src/storage/sessions session_store": 437,
 }
