@@ -15,7 +15,6 @@ SLACK = 20  # lines by which an exception may be too generous
 
 # Classes above the limit, with their sizes. A class may only shrink; its number then shrinks with it.
 EXCEPTIONS = {
-    "actors/request/answer answer_state": 483,
     "src/storage/database database::impl": 412,
     "src/storage/sessions session_store": 437,
 }
