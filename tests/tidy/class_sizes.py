@@ -16,7 +16,6 @@ SLACK = 20  # lines by which an exception may be too generous
 # Classes above the limit, with their sizes. A class may only shrink; its number then shrinks with it.
 EXCEPTIONS = {
     "src/storage/database database::impl": 412,
-    "src/storage/sessions session_store": 437,
 }
 
 CLASS = re.compile(r"^( *)(?:template <.*> )?(?:class|struct) (?:alignas\(\w+\) )?([A-Za-z_]\w*(?:::\w+)*)(?: final)?(?= ?[:{]|$)")
