@@ -14,9 +14,7 @@ CODE = (".cpp", ".hpp", ".cu", ".cuh")
 SLACK = 20  # lines by which an exception may be too generous
 
 # Classes above the limit, with their sizes. A class may only shrink; its number then shrinks with it.
-EXCEPTIONS = {
-    "src/storage/database database::impl": 412,
-}
+EXCEPTIONS = {}
 
 CLASS = re.compile(r"^( *)(?:template <.*> )?(?:class|struct) (?:alignas\(\w+\) )?([A-Za-z_]\w*(?:::\w+)*)(?: final)?(?= ?[:{]|$)")
 MEMBER = re.compile(r"((?:[A-Za-z_]\w*(?:<[^<>()]*>)?::)+)(?:~?[A-Za-z_]\w*|operator ?[^\w\s(]+|operator\(\)|operator [\w:]+)\(")
