@@ -13,7 +13,7 @@ FOLDERS = ("config/", "src/", "kernels/", "actors/")
 CODE = (".cpp", ".hpp", ".cu", ".cuh")
 SLACK = 20  # lines by which an exception may be too generous
 
-# Classes above the limit, with their sizes. A class may only shrink; its number then shrinks with it.
+# Classes above the limit, as "folder class": lines. A class may only shrink; its number then shrinks with it.
 EXCEPTIONS = {}
 
 CLASS = re.compile(r"^( *)(?:template <.*> )?(?:class|struct) (?:alignas\(\w+\) )?([A-Za-z_]\w*(?:::\w+)*)(?: final)?(?= ?[:{]|$)")
