@@ -1,8 +1,5 @@
 #pragma once
 #include <array>
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,14 +9,11 @@
 #include "actors/connection/connection_counts.hpp"
 #include "actors/connection/http/http.hpp"
 #include "actors/connection/http/peer_address.hpp"
+#include "actors/connection/link/stream_socket.hpp"
 
 namespace skein::connection {
 
 class connection;
-
-/// A connected socket, TCP or unix.
-using stream_socket =
-    boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, boost::asio::io_context::executor_type>;
 
 /// The connections of one io thread and their shared data. Every function runs on that thread. Connections keep
 /// themselves and the set alive until they close.

@@ -289,9 +289,10 @@ void server::start_actors(opened_parts parts) {
   known_models_ = parts.store.models;
   keeper_ = std::make_unique<model_keeper>(
       main_, live_, *context_,
-      model_keeper::ports{*router_, *states_, *known_models_,
-                          [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); },
-                          [this] { tick(); }});
+      model_keeper::ports{
+          {*router_, *states_, [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); }},
+          *known_models_,
+          [this] { tick(); }});
   context_->change_model = [this](request::model_change change, request::model_changed done) {
     keeper_->ask(std::move(change), std::move(done));
   };

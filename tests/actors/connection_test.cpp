@@ -285,6 +285,18 @@ BOOST_AUTO_TEST_CASE(a_writer_may_outlive_its_connection) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(calls_that_do_not_fit_the_phase_of_a_response_are_dropped) {
+  toy_server server;
+  http_client client(server.port());
+  for (int i = 0; i < 2; ++i) {
+    client.request("POST", "/misplaced?2", "x");
+    const auto response = client.read_response();
+    BOOST_REQUIRE(response);
+    BOOST_TEST(response->body == "data: 0\n\ndata: 1\n\n");
+  }
+  BOOST_TEST(server.seen().gone().empty());
+}
+
 BOOST_AUTO_TEST_CASE(an_abort_is_no_end) {
   toy_server server;
   for (const char* version : {"1.1", "1.0"}) BOOST_TEST_CONTEXT(version) {

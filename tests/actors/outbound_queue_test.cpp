@@ -1,6 +1,6 @@
 // Shows that bytes leave the outbound queue in order and once, however writes cut them, and that small pieces share
 // memory. Random cuts come from a printed seed.
-#include "actors/connection/outbound_queue.hpp"
+#include "actors/connection/link/outbound_queue.hpp"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -44,6 +44,14 @@ class toy_call final : public http_call {
     if (path_ == "/throw") throw std::runtime_error("the toy is broken");
     if (path_ == "/wait-stream") out_->begin_stream(200, events);
     if (path_ == "/stream") stream();
+    if (path_ == "/misplaced") {
+      out_->write("too early");
+      out_->end();
+      stream();
+      stream();
+      out_->respond(200, text, "too late");
+      out_->write("too late");
+    }
     if (path_ == "/abort") {
       out_->begin_stream(200, events);
       out_->write("data: half\n\n");

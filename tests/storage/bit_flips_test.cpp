@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "storage/database/database.hpp"
-#include "storage/database/log_blocks.hpp"
+#include "storage/files/log_blocks.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"

@@ -94,11 +94,12 @@ SUBFOLDERS = {
         "fake": ". stages",
     },
     "src/storage": {
+        "files": "",
         "records": "",
-        "database": "records",
+        "database": "files records",
         "states": "records database",
         "sessions": "records database states",
-        "repair": "records database states sessions",
+        "repair": "files records database states sessions",
     },
     "src/protocol": {
         "json": "",
@@ -151,7 +152,8 @@ SUBFOLDERS = {
     "actors/connection": {
         "http": "",
         "websocket": "http",
-        "": "http websocket",
+        "link": "http",
+        "": "http websocket link",
     },
     "actors/device": {
         "slots": "",

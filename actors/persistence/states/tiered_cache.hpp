@@ -1,17 +1,17 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "actors/persistence/shared/persistence_mailbox.hpp"
+#include "actors/persistence/states/disk_order.hpp"
+#include "actors/persistence/states/state_versions.hpp"
+#include "actors/persistence/states/use_order.hpp"
+#include "actors/persistence/states/write_queue.hpp"
 
 namespace skein::persistence {
 
@@ -37,7 +37,8 @@ struct tier_limits {
 /// results are passed in, decisions are returned.
 class tiered_cache {
  public:
-  explicit tiered_cache(const tier_limits& limits) : limits_(limits) {}
+  explicit tiered_cache(const tier_limits& limits)
+      : limits_(limits), versions_(limits.thin), writes_(limits.writes_max) {}
 
   struct label {
     tenant_id tenant;
@@ -72,9 +73,11 @@ class tiered_cache {
   [[nodiscard]] std::optional<device_id> device_of(const state_key& key) const;
   [[nodiscard]] bool readable(const state_key& key) const;
   /// The key of a session's version whose state is in RAM or on disk.
-  [[nodiscard]] std::optional<state_key> find(session_uid owner, version_id version) const;
+  [[nodiscard]] std::optional<state_key> find(session_uid owner, version_id version) const {
+    return versions_.find(owner, version);
+  }
   /// The states of a session that are in RAM or on disk, by version.
-  [[nodiscard]] std::vector<state_key> states_of(session_uid owner) const;
+  [[nodiscard]] std::vector<state_key> states_of(session_uid owner) const { return versions_.of(owner); }
   /// The state, if it is in RAM. It is in use, and stays in RAM, until the last copy of the returned pointer is gone.
   [[nodiscard]] state_buffer lend(const state_key& key, std::int64_t now_ms);
   /// Marks a state as used now, in whatever tier it is.
@@ -111,33 +114,21 @@ class tiered_cache {
   [[nodiscard]] std::optional<std::string> self_check() const;
 
  private:
-  /// The order in which states on disk are dropped.
-  enum class worth : std::uint8_t { thinnable, old, newest };
   struct entry {
     label what;
     state_buffer ram;
     std::weak_ptr<const model::state_value> loan;
-    bool disk = false, dirty = false, held = false, writing = false;
-    worth on_disk = worth::newest;  // if it is on disk
-    std::uint64_t disk_bytes = 0;
+    disk_copy disk;
+    write_job write;
     std::uint64_t used = 0;  // sequence number of the last use
     std::int64_t used_ms = 0;
-    steady_time dirty_since{};
   };
-  struct session {
-    version_id head = 0;
-    std::map<version_id, state_key> versions;  // in RAM or on disk
-  };
-  using by_use = std::set<std::pair<std::uint64_t, state_key>>;
-  using entries = std::unordered_map<state_key, entry>;
 
   static std::size_t bytes(const state_buffer& b) { return b->bytes.size(); }
   [[nodiscard]] bool has_disk() const { return limits_.disk_bytes_max > 0; }
   void set_ram(const state_key& key, entry& e, state_buffer state);
   void set_disk(const state_key& key, entry& e, bool there, std::uint64_t disk_bytes);
-  void set_dirty(const state_key& key, entry& e, bool dirty);
   void set_used(const state_key& key, entry& e, std::int64_t now_ms);
-  void set_worth(const state_key& key, entry& e, worth w);
   void index(const state_key& key, const entry& e);
   void rethin(session_uid owner);
   void erase_if_gone(const state_key& key, decisions* told = nullptr);
@@ -148,15 +139,14 @@ class tiered_cache {
   void shrink_disk(std::int64_t now_ms, decisions& out);
 
   tier_limits limits_;
-  entries entries_;                                // in RAM or on disk
+  std::unordered_map<state_key, entry> entries_;   // in RAM or on disk
   std::unordered_map<state_key, device_id> vram_;  // in a slot of that device
-  std::map<session_uid, session> sessions_;
-  by_use ram_by_use_, disk_by_use_;
-  std::set<std::tuple<worth, std::uint64_t, state_key>> disk_by_worth_;
-  std::set<std::pair<steady_time, state_key>> dirty_by_age_;
-  std::uint64_t uses_ = 0, ram_bytes_ = 0, disk_bytes_ = 0, dirty_bytes_ = 0, writing_bytes_ = 0;
+  state_versions versions_;                        // of entries_
+  use_order ram_;
+  disk_order disk_;
+  write_queue writes_;
+  std::uint64_t uses_ = 0;
   std::size_t reserved_ = 0;
-  std::uint32_t writing_ = 0;
   std::uint64_t ram_drops_ = 0, disk_drops_ = 0;
 };
 

@@ -3,10 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
+#include "actors/request/answer/answer_budget.hpp"
+#include "actors/request/answer/answer_row.hpp"
+#include "actors/request/answer/answer_scores.hpp"
+#include "actors/request/answer/answer_stream.hpp"
 #include "actors/request/answer/prepare.hpp"
 #include "actors/request/answer/row_text.hpp"
 #include "protocol/responses/answer_writer.hpp"
@@ -20,13 +23,16 @@ class answer_state {
   /// `model` outlives this. `request_name` is the X-Request-Id, for administrative stops.
   answer_state(prepared_call call, const served_model& model, protocol::answer_head head, std::string request_name);
 
-  /// Subtracts the JSON around the texts of a whole answer from its byte budget. Call it before all events.
-  /// Errors: invalid_argument if that JSON alone exceeds limits.response_bytes_max.
-  [[nodiscard]] result<void> make_room_for_frame(const protocol::request_limits& limits);
+  /// answer_budget::take_frame. Call it before all events.
+  [[nodiscard]] result<void> make_room_for_frame(const protocol::request_limits& limits) {
+    return budget_.take_frame(call_, head_, request_name_, limits);
+  }
 
   /// The prompt has its slots: its tokens will not be sent again, and a stream may begin.
   void on_admitted(std::uint32_t prompt);
-  void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores);
+  void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores) {
+    scores_.add(prompt, scores);
+  }
   /// True if this token's text ends the row (a stop string): the device should sample no more tokens for it.
   [[nodiscard]] bool on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
                               const sampling::token_logprobs* logprobs);
@@ -81,29 +87,12 @@ class answer_state {
   [[nodiscard]] std::string_view finish_word() const;
 
  private:
-  struct row_state {
-    explicit row_state(row_text t) : text(std::move(t)) {}
-    row_text text;
-    bool over = false;
-    protocol::answer_end end;
-    std::string reasoning, content;          // collected for a whole answer
-    std::vector<protocol::tool_call> calls;  // likewise
-    std::vector<scored_token> logprobs;
-    std::uint32_t tokens_since_event = 0, calls_made = 0;
-    bool begun = false;      // role chunk or echo is out
-    bool has_delta = false;  // in deltas_
-    text_place place;        // in the choice's text
-  };
-
-  [[nodiscard]] row_state& at(std::uint32_t prompt, std::uint32_t row);
-  [[nodiscard]] std::uint32_t choice_index(std::uint32_t prompt, std::uint32_t row) const;
+  [[nodiscard]] std::size_t number_of(std::uint32_t prompt, std::uint32_t row) const;
+  [[nodiscard]] answer_row& at(std::uint32_t prompt, std::uint32_t row) { return rows_.at(number_of(prompt, row)); }
   void begin_row(std::uint32_t prompt, std::uint32_t row);
   void send_piece(std::uint32_t prompt, std::uint32_t row);
-  [[nodiscard]] row_text::piece take_piece(std::uint32_t prompt, std::uint32_t row);
-  void write_deltas();
+  void write_stream();
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
-  [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens, text_place& place) const;
-  [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, text_place& place) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
   [[nodiscard]] protocol::whole_row whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index);
@@ -114,32 +103,19 @@ class answer_state {
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
   void set_hidden_budget();
-  [[nodiscard]] std::size_t frame_bytes() const;
-  [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
-
-  struct row_place {
-    std::uint32_t prompt, row;
-  };
-  struct waiting_delta {
-    row_place of;
-    row_text::piece piece;
-  };
 
   prepared_call call_;
   const served_model& model_;
   const protocol::answer_head head_;
   std::string request_name_;
-  std::vector<row_state> rows_;
-  std::vector<std::vector<sampling::token_logprobs>> prompt_scores_;  // by prompt, of tokens 1..
+  std::vector<answer_row> rows_;
+  answer_stream stream_;  // for streams
+  answer_scores scores_;
+  answer_budget budget_;
   std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0;
   kept_row kept_;
   std::optional<protocol::session_note> note_;
   std::uint32_t rows_left_ = 0, hidden_budget_ = 0;
-  // For streams: text that is written, then deltas since (at most one per row), then rows that ended.
-  std::string stream_;
-  std::vector<waiting_delta> deltas_;
-  std::vector<row_place> ended_;
-  std::size_t ends_told_ = 0;  // of rows
 };
 
 }  // namespace skein::request

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "base/check.hpp"
+#include "actors/checked_phase.hpp"
 
 namespace skein::request {
 
@@ -33,22 +33,5 @@ enum class call_phase : std::uint8_t {
   }
   return false;
 }
-
-/// A phase that changes only as its may_follow allows.
-template <typename Phase>
-class checked_phase {
- public:
-  explicit checked_phase(Phase first) : now_(first) {}
-
-  [[nodiscard]] bool is(Phase one) const { return now_ == one; }
-  [[nodiscard]] Phase now() const { return now_; }
-  void enter(Phase next) {
-    check(may_follow(now_, next), "illegal transition of phases");
-    now_ = next;
-  }
-
- private:
-  Phase now_;
-};
 
 }  // namespace skein::request

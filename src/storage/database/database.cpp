@@ -29,7 +29,7 @@ result<std::shared_ptr<database>> database::open(const database_options& options
 
 bool database::on_disk() const { return !impl_->options.directory.empty(); }
 const std::filesystem::path& database::directory() const { return impl_->options.directory; }
-bool database::failing() const { return impl_->failing; }
+bool database::failing() const { return impl_->failure.is_on(); }
 bool database::probe() { return impl_->probe(); }
 result<void> database::flush() { return impl_->flush({}); }
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "storage/database/database_impl.hpp"
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/rocksdb_status.hpp"
 
 namespace skein::storage {
 
@@ -25,7 +25,7 @@ result<void> database::compact(const std::stop_token& stop) {
   for (auto* const handle : db.handles) {
     const auto status = db.db->CompactRange(wish, handle, nullptr, nullptr);
     if (cancelled) return error{error_kind::cancelled, "compaction was cancelled: the server is shutting down", {}};
-    if (const auto done = db.noted(status, "compacting " + db.directory); !done) return done.error();
+    if (const auto done = db.failure.noted(status, "compacting " + db.directory); !done) return done.error();
   }
   return {};
 }

@@ -1,7 +1,6 @@
 #include "storage/database/database_impl.hpp"
 
 #include <rocksdb/options.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,11 +8,11 @@
 
 #include "base/log/log.hpp"
 #include "storage/database/log_damage.hpp"
-#include "storage/database/log_length.hpp"
-#include "storage/database/plain_errors.hpp"
-#include "storage/database/quarantine.hpp"
+#include "storage/database/log_repair.hpp"
 #include "storage/database/rocksdb_options.hpp"
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/log_length.hpp"
+#include "storage/files/plain_errors.hpp"
+#include "storage/files/rocksdb_status.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/storage_keys.hpp"
 
@@ -21,7 +20,6 @@ namespace skein::storage {
 namespace {
 
 constexpr std::string_view probe_key = "probe";
-constexpr int mending_rounds_max = 16;  // one for each level of forks of forks
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -33,16 +31,6 @@ result<void> make_directory(const std::string& path) {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
   if (!failed) return {};
   return failed_at("cannot create the directory " + path, failed);
-}
-
-/// Outcome of looking for a file; unknown: an error that does not tell whether the file exists.
-enum class looked_for { found, missing, unknown };
-looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::uint64_t>& identity) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0)
-    return errno == ENOENT || errno == ENOTDIR ? looked_for::missing : looked_for::unknown;
-  identity = {found.st_dev, found.st_ino};
-  return looked_for::found;
 }
 
 /// Checks that the directory holds no data of a database. If CURRENT is missing, RocksDB assumes that there is no
@@ -96,7 +84,9 @@ database::impl::impl(const database_options& wanted)
       directory(wanted.directory.empty() ? "/skein" : wanted.directory.string()),
       memory(wanted.directory.empty() && !wanted.environment ? rocksdb::NewMemEnv(rocksdb::Env::Default()) : nullptr),
       plain(with_plain_errors(environment_below(wanted, memory.get()))),
-      env(plain.get()) {
+      env(plain.get()),
+      failure(directory),
+      opened_(directory) {
   if (memory) (void)memory->CreateDirIfMissing(directory);  // RocksDB warns if it has to create it
 }
 
@@ -140,7 +130,11 @@ result<void> database::impl::open() {
       scan(family::quarantine, {}, {}, [&](std::string_view, std::string_view) { return ++count > 0; });
   ignore(counted, "records in quarantine need not be readable");
   records_set_aside = count;
-  return damaged_log_ ? answer_for_losses() : result<void>();
+  if (!damaged_log_) return {};
+  auto lost = log_repair(*this, std::move(damaged_log_)).run();
+  if (!lost) return lost.error();
+  log_losses = std::move(*lost);
+  return {};
 }
 
 /// Checks the format before any file can change: files of a newer program stay unchanged.
@@ -213,59 +207,6 @@ rocksdb::WALRecoveryMode database::impl::recovery_mode() const {
                                                      : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
 }
 
-/// Writes the sessions that are complete with the records still in the log. Returns whether it wrote any.
-result<bool> database::impl::mend(std::span<const log_loss> lost) {
-  bool any = false;
-  for (const auto& one : lost) {
-    if (!one.mended) continue;
-    const session_uid uid = one.mended->uid;
-    const auto written = write(safety::logged, [&](change_list& changes) {
-      if (one.origin) {
-        changes.put(family::meta, keys::of_fork(uid), encode_origin(uid, *one.origin));
-        changes.put(family::meta, keys::format,
-                    encode_number(record_kind::database_format, database_format_with_forks));
-      }
-      for (const auto& v : one.missing)
-        changes.put(family::versions, keys::of_version(uid, v.id), encode_version(uid, v));
-      changes.put(family::sessions, keys::of_session(one.key), encode_session(*one.mended));
-    });
-    if (!written) return written.error();
-    const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
-    log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
-    any = true;
-  }
-  return any;
-}
-
-/// Repairs the sessions that damage in the middle of the log affected, or logs them and sets them aside, because
-/// acknowledged turns may be lost. Damage at the end affects only data that the system had not written when it stopped.
-result<void> database::impl::answer_for_losses() {
-  const std::unique_ptr<damaged_log> log = std::move(damaged_log_);
-  auto lost = losses(*this, *log);
-  // A repaired session may contain the versions that a fork was missing.
-  for (int round = 0; lost && writable && log->in_its_middle && round < mending_rounds_max; ++round) {
-    const auto mended = mend(*lost);
-    if (!mended) return mended.error();
-    if (!*mended) break;
-    lost = losses(*this, *log);
-  }
-  if (!lost) return lost.error();
-  for (const auto& one : *lost) {
-    const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
-    if (!log->in_its_middle) {
-      log::warning("turns are lost", {{"record", name}, {"why", one.why}});
-    } else {
-      const std::string now = one.session.uid != 0 ? encode_session(one.session) : std::string();
-      const error why{error_kind::damaged, one.why + (one.mended ? "; the next start of a server repairs it" : ""), {}};
-      log_losses.push_back(set_aside(*this, family::sessions, keys::of_session(one.key), now, name, why).message);
-    }
-  }
-  if (!writable || !log->in_its_middle) return {};
-  // Lost records may contain session numbers that were given out; no log contains this many.
-  const auto skipped = take_session_numbers(std::uint64_t{1} << 32);
-  return skipped ? result<void>() : skipped.error();
-}
-
 result<std::uint64_t> database::impl::take_session_numbers(std::uint64_t count) {
   std::string bytes;
   const auto found = read(family::meta, keys::next_uid, [&](std::string_view value) { bytes = value; });
@@ -315,7 +256,7 @@ result<void> database::impl::start_format() {
 
 /// `create`: creates the database if it is missing; never while it is in use, because clients still request its data.
 result<void> database::impl::open_families(bool read_only, bool create) {
-  auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { fail(why); });
+  auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { failure.begin(why); });
   settings.create_if_missing = settings.create_missing_column_families = create;
   settings.wal_recovery_mode = recovery_mode();
   const auto descriptors = options_of_families(options);
@@ -332,54 +273,30 @@ result<void> database::impl::open_families(bool read_only, bool create) {
   db.reset(opened);
   std::ranges::copy(all, handles.begin());
   writable = !read_only;
-  std::pair<std::uint64_t, std::uint64_t> identity;
-  if (writable && !memory && identity_of(directory + "/LOCK", identity) == looked_for::found) lock_file_ = identity;
+  if (writable && !memory) opened_.remember();
   return {};
-}
-
-/// Whether the directory is still the one that was opened: if it was removed or replaced, writes silently go to
-/// unlinked files.
-bool database::impl::is_there() const {
-  if (!lock_file_) return true;
-  std::pair<std::uint64_t, std::uint64_t> identity;
-  const auto looked = identity_of(directory + "/LOCK", identity);
-  return looked == looked_for::unknown || (looked == looked_for::found && identity == *lock_file_);
-}
-
-void database::impl::fail(const rocksdb::Status& why) {
-  const std::lock_guard entered(failure_);
-  if (failing) return;
-  why_failing_ = from_status(why, "writing to " + directory);
-  failing = true;
-  log::warning("writing to the database fails", {{"why", why_failing_.message}});
-}
-
-result<void> database::impl::noted(const rocksdb::Status& outcome, std::string_view doing) {
-  if (outcome.ok()) return {};
-  fail(outcome);
-  return from_status(outcome, doing);
 }
 
 result<void> database::impl::may_write() const {
   if (!db) return closed();
-  if (!writable && !failing) return error{error_kind::io, directory + " is open read-only", {}};
-  if (!failing) return {};
-  const std::lock_guard entered(failure_);
-  return why_failing_;
+  if (failure.is_on()) return failure.why();
+  if (!writable) return error{error_kind::io, directory + " is open read-only", {}};
+  return {};
 }
 
 result<void> database::impl::write(safety how, const std::function<void(change_list&)>& changes) {
   const std::shared_lock entered(gate);
   const std::lock_guard alone(writing_);
   if (const auto may = may_write(); !may) return may.error();
-  if (how != safety::buffered && !is_there())
-    return noted(rocksdb::Status::IOError("the directory was removed or replaced"), "writing to " + directory).error();
+  if (how != safety::buffered && !opened_.is_there())
+    return failure.noted(rocksdb::Status::IOError("the directory was removed or replaced"), "writing to " + directory)
+        .error();
   change_list list(handles);
   changes(list);
   rocksdb::WriteOptions wish;
   wish.sync = how == safety::synced;
   wish.disableWAL = how == safety::buffered;
-  return noted(db->Write(wish, &list.batch()), "writing to " + directory);
+  return failure.noted(db->Write(wish, &list.batch()), "writing to " + directory);
 }
 
 result<bool> database::impl::read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
@@ -418,7 +335,7 @@ result<void> database::impl::flush(std::span<const family> of) {
   std::vector<rocksdb::ColumnFamilyHandle*> wanted;
   for (const family one : of) wanted.push_back(handles[static_cast<std::size_t>(one)]);
   if (of.empty()) wanted.assign(handles.begin(), handles.end());
-  return noted(db->Flush({}, wanted), "writing to " + directory);
+  return failure.noted(db->Flush({}, wanted), "writing to " + directory);
 }
 
 std::uint64_t database::impl::buffered_bytes(family of) {
@@ -441,7 +358,7 @@ bool database::impl::probe() {
 }
 
 bool database::impl::disk_takes_writes() {
-  if (!is_there()) return false;  // files that are still open can be read
+  if (!opened_.is_there()) return false;  // files that are still open can be read
   const std::string name = directory + "/probe.tmp", bytes(1 << 20, 'x');
   const bool taken = rocksdb::WriteStringToFile(env, bytes, name, true).ok();
   return env->DeleteFile(name).ok() && taken;
@@ -451,10 +368,10 @@ bool database::impl::open_again() {
   const std::unique_lock alone(gate);
   if (options.read_only) return false;
   close();
-  failing = false;
+  failure.end();
   const auto opened = open_families(false, false);
-  if (opened && !failing) return true;
-  failing = true;
+  if (opened && !failure.is_on()) return true;
+  failure.resume();
   if (!opened) ignore(open_families(true, false), "reads continue if the database opens");
   return false;
 }

@@ -9,15 +9,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "storage/database/database.hpp"
+#include "storage/files/opened_directory.hpp"
+#include "storage/files/write_failure.hpp"
 
 /// The implementation of `database`, used only within this folder.
 namespace skein::storage {
@@ -58,7 +58,6 @@ class change_list {
 };
 
 struct damaged_log;
-struct log_loss;
 
 /// Thread safe. Calls run concurrently; they wait only while the database is reopened after a failure.
 struct database::impl {
@@ -92,9 +91,6 @@ struct database::impl {
   /// under these numbers without the log: if a power cut reset the counter, a session could find another one's state.
   [[nodiscard]] result<std::uint64_t> take_session_numbers(std::uint64_t count);
 
-  /// Records the outcome of a write. After the first failure no write reaches RocksDB until `probe` has reopened the
-  /// database: Debian's RocksDB aborts if it writes to a file after a failed write.
-  [[nodiscard]] result<void> noted(const rocksdb::Status& outcome, std::string_view doing);
   /// The current failure, if there is one.
   [[nodiscard]] result<void> may_write() const;
 
@@ -103,7 +99,9 @@ struct database::impl {
   std::unique_ptr<rocksdb::Env> memory;       ///< null if there is a directory
   const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
-  std::atomic<bool> failing{false};
+  /// Notes the outcome of each write. While it is on, no write reaches RocksDB until `probe` has reopened the database:
+  /// Debian's RocksDB aborts if it writes to a file after a failed write.
+  write_failure failure;
   /// Sessions that lost their newest turns to damage in the log; found when the database was opened.
   std::vector<std::string> log_losses;
   std::atomic<std::uint32_t> records_set_aside{0};  ///< number of records in quarantine
@@ -122,21 +120,15 @@ struct database::impl {
   [[nodiscard]] rocksdb::Status open_to_look(rocksdb::WALRecoveryMode how, rocksdb::WalFilter* watcher);
   [[nodiscard]] rocksdb::Status look_past_damage(const rocksdb::Status& damage);
   [[nodiscard]] rocksdb::WALRecoveryMode recovery_mode() const;
-  [[nodiscard]] result<void> answer_for_losses();
-  [[nodiscard]] result<bool> mend(std::span<const log_loss> lost);
   [[nodiscard]] result<void> start_format();
   void close();
-  [[nodiscard]] bool is_there() const;
-  void fail(const rocksdb::Status& why);
   [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
 
   std::unique_ptr<damaged_log> damaged_log_;  ///< until the database is open
 
-  std::mutex writing_;          ///< serializes writes, so that none follows a failed one
-  mutable std::mutex failure_;  ///< guards why_failing_
-  error why_failing_;
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> lock_file_;  ///< device and inode of LOCK when it was opened
+  std::mutex writing_;  ///< serializes writes, so that none follows a failed one
+  opened_directory opened_;
   rocksdb::FileLock* lock_ = nullptr;  ///< held by read-only users: RocksDB itself locks for writers only
 };
 

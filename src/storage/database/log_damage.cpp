@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "storage/database/log_blocks.hpp"
 #include "storage/database/shared_way.hpp"
+#include "storage/files/log_blocks.hpp"
 #include "storage/records/session_check.hpp"
 #include "storage/records/storage_keys.hpp"
 

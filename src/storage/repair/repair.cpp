@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "storage/database/database.hpp"
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/rocksdb_status.hpp"
 #include "storage/repair/recovery.hpp"
 #include "storage/repair/salvage.hpp"
 

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "storage/database/log_damage.hpp"
-#include "storage/database/log_length.hpp"
-#include "storage/database/plain_errors.hpp"
 #include "storage/database/rocksdb_options.hpp"
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/log_length.hpp"
+#include "storage/files/plain_errors.hpp"
+#include "storage/files/rocksdb_status.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/storage_keys.hpp"
 #include "storage/repair/read_around.hpp"

@@ -8,6 +8,7 @@
 #include "storage/records/record_codec.hpp"
 #include "storage/records/session_names.hpp"
 #include "storage/records/storage_keys.hpp"
+#include "storage/sessions/record_scan.hpp"
 #include "storage/states/raw_states.hpp"
 
 namespace skein::storage {
@@ -33,22 +34,6 @@ result<version_record> decode_found(std::string_view record, std::string_view ke
   if (version && keys::of_version(uid, version->id) != key)
     return error{error_kind::damaged, "it is the record of version " + std::to_string(version->id), {}};
   return version;
-}
-
-/// A record that could not be decoded, kept until it can be set aside.
-struct unreadable {
-  std::string key, record;
-  error why;
-};
-
-result<std::vector<std::string>> keys_below(database::impl& db, family where, const std::string& first) {
-  std::vector<std::string> all;
-  const auto looked = db.scan(where, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
-    all.emplace_back(key);
-    return true;
-  });
-  if (!looked) return looked.error();
-  return all;
 }
 
 result<std::vector<std::string>> set_aside_of(database::impl& db, session_uid uid) {
@@ -107,28 +92,6 @@ result<std::vector<version_record>> session_store::versions(session_uid uid) {
   if (!bad) return all;
   if (!is_damage(bad->why)) return bad->why;
   return set_aside(db, family::versions, bad->key, bad->record, version_name(uid, bad->key), bad->why);
-}
-
-/// A note of an older program has only the session number as its key: a session had one running turn at a time.
-result<std::vector<running_turn>> session_store::running(session_uid uid) {
-  auto& db = db_->internals();
-  const std::string first = keys::of_number(uid);
-  std::vector<running_turn> all;
-  std::vector<unreadable> bad;
-  const auto looked =
-      db.scan(family::running, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
-        auto turn = decode_running(value, uid);
-        if (turn)
-          all.push_back(std::move(*turn));
-        else if (is_damage(turn.error()))
-          bad.push_back({std::string(key), std::string(value), turn.error()});
-        return true;
-      });
-  if (!looked) return looked.error();
-  for (const auto& one : bad)
-    (void)set_aside(db, family::running, one.key, one.record, "running turn of " + name_of(uid), one.why);
-  std::ranges::sort(all, {}, [](const running_turn& turn) { return turn.so_far.id; });
-  return all;
 }
 
 result<std::vector<session_record>> session_store::list(const tenant_id& tenant, std::string_view after,
@@ -240,22 +203,20 @@ result<void> session_store::write_session(const session_record& session, session
   if (replaced != 0) {
     gone = forks_.leave(replaced);
     if (!gone) return gone.error();
-    notes = keys_below(db_->internals(), family::running, keys::of_number(replaced));
+    notes = notes_.keys_of(replaced);
     if (!notes) return notes.error();
   }
-  const bool shares_too = unwritten_shares_.contains(session.uid);
   const auto written = db_->internals().write(how, [&](change_list& changes) {
     more(changes);
     if (replaced != 0) forks_.add_to(changes, *gone);
     for (const auto& key : *notes) changes.erase(family::running, key);
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
-    if (shares_too)
-      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
+    states_.add_to(changes, session.uid);
     forks_.add_to(changes, session.uid);
   });
   if (replaced != 0) forks_.left(*gone, written.has_value());
   if (!written) return written;
-  unwritten_shares_.erase(session.uid);
+  states_.added(session.uid);
   forks_.added(session.uid);
   if (replaced != 0) forks_.trim();
   return written;
@@ -299,26 +260,6 @@ result<void> unstage_versions(database& db, session_uid uid) {
   });
 }
 
-result<void> session_store::note_running(session_uid uid, const running_turn& turn) {
-  return db_->internals().write(safety::logged, [&](change_list& changes) {
-    changes.put(family::running, keys::of_version(uid, turn.so_far.id), encode_running(uid, turn));
-  });
-}
-
-result<void> session_store::forget_running(session_uid uid, version_id number) {
-  return db_->internals().write(
-      safety::logged, [&](change_list& changes) { changes.erase(family::running, keys::of_version(uid, number)); });
-}
-
-result<void> session_store::forget_running(session_uid uid) {
-  const auto notes = keys_below(db_->internals(), family::running, keys::of_number(uid));
-  if (!notes) return notes.error();
-  if (notes->empty()) return {};
-  return db_->internals().write(safety::logged, [&](change_list& changes) {
-    for (const auto& key : *notes) changes.erase(family::running, key);
-  });
-}
-
 result<void> session_store::remove(const session_record& session) { return remove(session, true); }
 result<void> session_store::remove_contents(const session_record& session) { return remove(session, false); }
 
@@ -326,11 +267,12 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   auto& db = db_->internals();
   const std::string first = keys::of_number(session.uid);
   // First, because this sets damaged entries aside; their states are then found by their parts.
-  const auto states = states_going(session.uid, [](version_id) { return true; });
+  const auto states = states_.going(
+      session.uid, [](version_id) { return true; }, forks_);
   if (!states) return states.error();
   const auto gone = forks_.leave(session.uid);
   if (!gone) return gone.error();
-  const auto notes = keys_below(db, family::running, first);
+  const auto notes = notes_.keys_of(session.uid);
   if (!notes) return notes.error();
   result<std::vector<std::string>> set_aside = std::vector<std::string>(), parts = std::vector<std::string>();
   if (db.records_set_aside > 0) {
@@ -349,13 +291,11 @@ result<void> session_store::remove(const session_record& session, bool with_reco
     for (const auto& entry : *states) erase_state(changes, entry);
     for (const auto& key : *parts) changes.erase(family::states, key);
     for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
-    changes.erase(family::meta, keys::of_shares(session.uid));
+    states_.erase_from(changes, session.uid);
   });
   forks_.left(*gone, removed.has_value());
-  // The disk may have removed their list.
-  if (!removed && !shares().of(session.uid).empty()) unwritten_shares_.insert(session.uid);
+  states_.erased(session.uid, removed.has_value());
   if (!removed) return removed;
-  unshare(session.uid);
   forks_.trim();
   return removed;
 }
@@ -366,10 +306,9 @@ result<void> session_store::remove_versions(const session_record& session, std::
     return std::ranges::find(gone, version) != gone.end() ||
            std::ranges::find(marked, version, &version_record::id) != marked.end();
   };
-  const auto states = states_going(session.uid, goes);
+  const auto states = states_.going(session.uid, goes, forks_);
   if (!states) return states.error();
-  auto shared = shares().of(session.uid);
-  std::erase_if(shared, [&](const state_key& state) { return goes(version_of(state)); });
+  auto shared = states_.without(session.uid, goes);
   const auto less = forks_.drop(session.uid, gone, marked);
   if (!less) return less.error();
   const auto removed = db_->internals().write(safety::logged, [&](change_list& changes) {
@@ -379,94 +318,13 @@ result<void> session_store::remove_versions(const session_record& session, std::
         changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     for (const auto& entry : *states) erase_state(changes, entry);
-    if (!shares().of(session.uid).empty())
-      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shared));
+    states_.add_to(changes, session.uid, shared);
   });
   forks_.dropped(*less, removed.has_value());
-  if (!removed && !shares().of(session.uid).empty()) unwritten_shares_.insert(session.uid);  // as for remove
+  states_.dropped(session.uid, std::move(shared), removed.has_value());
   if (!removed) return removed;
-  shares_.set(session.uid, std::move(shared));
   forks_.trim();
   return removed;
-}
-
-// ---------------------------------------------------------------- shared states
-
-session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)), forks_(db_) {
-  auto& db_inside = db_->internals();
-  std::vector<unreadable> bad;
-  const std::string first(keys::shares_prefix);
-  const auto looked =
-      db_inside.scan(family::meta, first, keys::after_all(first), [&](std::string_view key, auto value) {
-        const session_uid borrower = keys::number_at(key, first.size());
-        if (auto states = decode_shares(value, borrower))
-          shares_.set(borrower, std::move(*states));
-        else
-          bad.push_back({std::string(key), std::string(value), states.error()});
-        return true;
-      });
-  ignore(looked, "without the lists, forks recompute their states");
-  for (const auto& one : bad)
-    if (is_damage(one.why))
-      (void)set_aside(db_inside, family::meta, one.key, one.record,
-                      "list of states that " + name_of(keys::number_at(one.key, first.size())) + " shares", one.why);
-}
-
-void session_store::share(session_uid borrower, std::vector<state_key> states) {
-  if (states.empty()) return;
-  shares_.set(borrower, std::move(states));
-  unwritten_shares_.insert(borrower);
-}
-
-void session_store::fork(session_uid fork, session_uid from, version_id version, std::vector<version_id> deleted) {
-  forks_.fork(fork, from, version, std::move(deleted));
-}
-
-void session_store::unfork(session_uid fork) { forks_.unfork(fork); }
-
-void session_store::unshare(session_uid borrower) {
-  shares_.forget(borrower);
-  unwritten_shares_.erase(borrower);
-}
-
-result<std::vector<state_key>> session_store::last_held(session_uid borrower, std::span<const state_key> states) {
-  std::vector<state_key> last;
-  for (const auto& state : states) {
-    if (shares().borrowed(state, borrower)) continue;
-    if (forks_.is_stem(state.owner)) {
-      last.push_back(state);
-      continue;
-    }
-    bool offered = false;
-    const auto at_its_maker = db_->internals().read(family::versions, keys::of_version(state.owner, version_of(state)),
-                                                    [&](std::string_view value) {
-                                                      const auto version = decode_any_version(value, state.owner);
-                                                      offered = !version || !(version->deleted || is_kept(value));
-                                                    });
-    if (!at_its_maker) return at_its_maker.error();
-    if (!offered) last.push_back(state);
-  }
-  return last;
-}
-
-/// The stored states to remove with versions of a session: its own that no session shares, and those of other sessions
-/// that only it still shared.
-result<std::vector<state_entry>> session_store::states_going(session_uid uid,
-                                                             const std::function<bool(version_id)>& goes) {
-  auto& db = db_->internals();
-  auto going = entries_of_session(db, uid);
-  if (!going) return going.error();
-  std::erase_if(*going, [&](const state_entry& e) { return !goes(version_of(e.key)) || shares().borrowed(e.key); });
-  auto shared = shares().of(uid);
-  std::erase_if(shared, [&](const state_key& state) { return !goes(version_of(state)); });
-  const auto last = last_held(uid, shared);
-  if (!last) return last.error();
-  for (const auto& state : *last) {
-    auto entry = find_entry(db, state);
-    if (!entry && !is_damage(entry.error())) return entry.error();
-    if (entry && *entry) going->push_back(std::move(**entry));
-  }
-  return going;
 }
 
 result<void> session_store::forget_damaged(const session_key& key) {

@@ -1,13 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,13 +14,14 @@
 #include "storage/records/records.hpp"
 #include "storage/records/state_shares.hpp"
 #include "storage/records/stored_amount.hpp"
+#include "storage/sessions/running_notes.hpp"
+#include "storage/sessions/shared_states.hpp"
 #include "storage/sessions/version_forks.hpp"
 
 namespace skein::storage {
 
 class change_list;
 enum class safety : std::uint8_t;
-struct state_entry;
 
 /// Stores sessions in a database and makes turns durable. Every change is one WriteBatch. Reads verify magic, format
 /// version and checksum. A record that fails is moved to the column family `quarantine`, the call returns
@@ -31,13 +31,13 @@ struct state_entry;
 class session_store {
  public:
   /// Reads the lists of shared states, nothing else.
-  explicit session_store(std::shared_ptr<database> db);
+  explicit session_store(std::shared_ptr<database> db) : db_(std::move(db)), forks_(db_), states_(db_), notes_(db_) {}
 
   [[nodiscard]] result<std::optional<session_record>> find(const session_key& key);
   /// All versions of a session, by number.
   [[nodiscard]] result<std::vector<version_record>> versions(session_uid uid);
   /// Its turns that were noted but not committed, by number. Damaged notes are set aside and left out.
-  [[nodiscard]] result<std::vector<running_turn>> running(session_uid uid);
+  [[nodiscard]] result<std::vector<running_turn>> running(session_uid uid) { return notes_.of(uid); }
 
   /// A page of a tenant's sessions ordered by id, after `after` (empty: from the first), at most `count`.
   /// Damaged entries are set aside and left out. Reads no version and no state.
@@ -54,19 +54,23 @@ class session_store {
   [[nodiscard]] result<session_uid> new_uid();
   /// Lets a session share states of other sessions, whose versions it also has. Takes effect at once and is written
   /// with the session's next commit. Ends when the session is removed; `unshare` undoes it if the commit never happens.
-  void share(session_uid borrower, std::vector<state_key> states);
-  void unshare(session_uid borrower);
-  [[nodiscard]] const state_shares& shares() const { return shares_; }
+  void share(session_uid borrower, std::vector<state_key> states) { states_.share(borrower, std::move(states)); }
+  void unshare(session_uid borrower) { states_.unshare(borrower); }
+  [[nodiscard]] const state_shares& shares() const { return states_.all(); }
   /// Makes a session the fork of another one, which is in the log and offers `version` and all versions before it,
   /// except `deleted` (ascending). No commit of the fork writes these versions. The fork is known at once, is written
   /// with its next commit, and ends with the session or, if no commit succeeded, with `unfork`.
-  void fork(session_uid fork, session_uid from, version_id version, std::vector<version_id> deleted);
-  void unfork(session_uid fork);
+  void fork(session_uid fork, session_uid from, version_id version, std::vector<version_id> deleted) {
+    forks_.fork(fork, from, version, std::move(deleted));
+  }
+  void unfork(session_uid fork) { forks_.unfork(fork); }
   [[nodiscard]] const version_shares& forks() const { return forks_.shares(); }
   /// Deletes kept versions that no fork needs any more and that an earlier process could not delete.
   void trim_forks() { forks_.trim(); }
   /// Of these states of other sessions, those that no session would need without this one.
-  [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
+  [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states) {
+    return states_.last_held(borrower, states, forks_);
+  }
   /// Writes the session and the given versions and removes their running notes, atomically. `refused`: versions of
   /// failed turns, whose write may have reached the disk; they are removed. `replaced`: as for commit_staged.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync,
@@ -82,10 +86,10 @@ class session_store {
   /// Removes versions that earlier processes staged and did not commit.
   [[nodiscard]] result<void> drop_staged();
   /// Notes the progress of a running turn. Replaces the turn's previous note.
-  [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn);
-  [[nodiscard]] result<void> forget_running(session_uid uid, version_id number);
+  [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn) { return notes_.note(uid, turn); }
+  [[nodiscard]] result<void> forget_running(session_uid uid, version_id number) { return notes_.forget(uid, number); }
   /// Removes all notes of a session.
-  [[nodiscard]] result<void> forget_running(session_uid uid);
+  [[nodiscard]] result<void> forget_running(session_uid uid) { return notes_.forget(uid); }
   /// Removes the session, its versions, its running turns and its states, except states that other sessions share. Also
   /// removes states of other sessions that only it still shared.
   [[nodiscard]] result<void> remove(const session_record& session);
@@ -106,13 +110,11 @@ class session_store {
   [[nodiscard]] result<void> write_session(const session_record& session, session_uid replaced, safety how,
                                            const std::function<void(change_list&)>& more);
   [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
-  [[nodiscard]] result<std::vector<state_entry>> states_going(session_uid uid,
-                                                              const std::function<bool(version_id)>& goes);
 
   std::shared_ptr<database> db_;
-  state_shares shares_;
   version_forks forks_;
-  std::set<session_uid> unwritten_shares_;
+  shared_states states_;
+  running_notes notes_;
   session_uid next_uid_ = 0, reserved_uids_end_ = 0;
 };
 

@@ -46,7 +46,7 @@ result<void> flush_blobs(database::impl& db, family blobs) {
 /// write buffers once more.
 void wait_for_disk(database::impl& db, family blobs) {
   constexpr auto pause = std::chrono::milliseconds(2), patience = std::chrono::milliseconds(2000);
-  for (auto waited = pause * 0; waited < patience && !db.failing; waited += pause) {
+  for (auto waited = pause * 0; waited < patience && !db.failure.is_on(); waited += pause) {
     if (db.buffered_bytes(blobs) <= 2 * db.options.write_buffer_bytes) return;
     std::this_thread::sleep_for(pause);
   }

@@ -49,7 +49,7 @@ struct world {
     context.time = &time;
     keeper = std::make_unique<model_keeper>(
         main, settings, context,
-        model_keeper::ports{events, states, known, [this](const error&) { ++losses; }, [this] { ++changes; }});
+        model_keeper::ports{{events, states, [this](const error&) { ++losses; }}, known, [this] { ++changes; }});
     context.change_model = [this](model_change what, request::model_changed done) {
       keeper->ask(std::move(what), std::move(done));
     };

@@ -1,4 +1,4 @@
-#include "storage/database/log_length.hpp"
+#include "storage/files/log_length.hpp"
 
 #include <algorithm>
 #include <boost/crc.hpp>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/log/log.hpp"
-#include "storage/database/log_blocks.hpp"
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/log_blocks.hpp"
+#include "storage/files/rocksdb_status.hpp"
 
 namespace skein::storage {
 namespace {

@@ -1,4 +1,4 @@
-#include "storage/database/rocksdb_status.hpp"
+#include "storage/files/rocksdb_status.hpp"
 
 #include <rocksdb/status.h>
 

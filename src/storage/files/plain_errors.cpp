@@ -1,4 +1,4 @@
-#include "storage/database/plain_errors.hpp"
+#include "storage/files/plain_errors.hpp"
 
 #include <rocksdb/file_system.h>
 

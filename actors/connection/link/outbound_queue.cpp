@@ -1,4 +1,4 @@
-#include "actors/connection/outbound_queue.hpp"
+#include "actors/connection/link/outbound_queue.hpp"
 
 #include <algorithm>
 #include <array>
