@@ -117,7 +117,7 @@ __device__ void read_inner(const gemm_rows& low, std::uint32_t first_row, std::u
                            inner_values<steps> (&to)[shifts_by_row_max]) {
   constexpr unsigned fours = steps * step / 4, each = rows_of_tile * shifts_by_row_max * fours / threads;
   constexpr unsigned together = in_parts ? 5 : each;  // partial sums take many registers
-  static_assert(each % together == 0 && rows_of_tile * shifts_by_row_max * fours % threads == 0);
+  static_assert(warp_width != 32 || (each % together == 0 && rows_of_tile * shifts_by_row_max * fours % threads == 0));
 #pragma unroll 1
   for (unsigned begin = 0; begin < each; begin += together) {
     inner_on_its_way<Element, in_parts> some[together];
