@@ -149,8 +149,8 @@ __device__ void stream_heads(const device_batch& rows, const Parameters& of) {
       warp_barrier();
 #pragma unroll 1
       for (unsigned i = lane / row_lanes; i < memory::values; i += rows_at_once * row_groups) {
-        const rows_of_lane<Stored> of_lane{mine.state[turn % 2], i, lane % row_lanes};
-        const float y = work.take(of_lane, &mine.tile.v[0][part * memory::values], keys);
+        const rows_of_lane<Stored> some{mine.state[turn % 2], i, lane % row_lanes};
+        const float y = work.take(some, &mine.tile.v[0][part * memory::values], keys);
         if (lane % row_lanes < rows_at_once)
           mine.tile.y[0][part * memory::values + i + lane % row_lanes * row_groups] = y;
       }
