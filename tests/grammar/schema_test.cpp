@@ -420,6 +420,17 @@ BOOST_AUTO_TEST_CASE(dependencies_beside_a_limit_of_members) {
   BOOST_TEST(!is_prefix(made, R"({"x":1,"b":)"));
 }
 
+BOOST_AUTO_TEST_CASE(dependencies_that_only_require_names) {
+  std::string text = R"({"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{)";
+  for (const char name : std::string("abcdefghijklmnopqrst"))
+    text += std::string("\"") + name + R"(":{"type":"object","required":[")" + name + name + R"("],"title":"x"},)";
+  const auto made = schema(text + R"("u":{"required":["v"],"properties":{"w":{"type":"null"}}}}})");
+  for (const char* const each : {"{}", "1", R"({"a":1,"aa":2,"w":3})", R"({"u":1,"v":2,"w":null,"t":1,"tt":1})"})
+    BOOST_TEST(accepts(made, each), each);
+  for (const char* const each : {R"({"a":1})", R"({"a":1,"bb":2})", R"({"u":1,"v":2,"w":3})", R"({"u":1})"})
+    BOOST_TEST(!accepts(made, each), each);
+}
+
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {
   BOOST_TEST(refusal(R"({"properties":{"a":{"$ref":"http://x/y"}}})").starts_with("/properties/a/$ref: "));
   BOOST_TEST(refusal(R"({"properties":{"a":{"pattern":"(x)\\1"}}})").starts_with("/properties/a/pattern: "));
