@@ -28,11 +28,13 @@ struct program {
     std::vector<std::uint32_t> number;  ///< [states] of the automaton; none: no text of whole code points leads there
     std::vector<std::uint32_t> begin;   ///< [numbers + 1] in `spans`
     std::vector<span> spans;            ///< of each state, in order
+    std::vector<bool> free;             ///< [numbers] no state from there on limits the length
     std::uint32_t last = 0;             ///< with room for that many code points, every state can accept
     // Instead of spans, where these are too many: the answers for 0 .. last, the last `period` of which repeat.
     std::uint32_t period = 1;
     std::vector<std::uint32_t> sums;  ///< [numbers, last + 2] numbers of code points below k that are possible
     [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
+    [[nodiscard]] bool is_free(std::uint32_t state) const { return !free.empty() && free[number[state]]; }
   };
 
   /// A string: one of the literals, or a text of the automaton (any text if null) with least .. most code points.

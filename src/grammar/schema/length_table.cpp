@@ -202,6 +202,23 @@ class span_finder {
   std::vector<span> gathered_;
 };
 
+/// States from which a text may end, or continue, after every code point: there, counting is enough.
+std::vector<bool> free_states(const code_point_graph& graph, const std::vector<std::vector<span>>& spans) {
+  const auto back = reversed(graph);
+  std::vector<bool> made(graph.size(), true);
+  std::vector<std::uint32_t> pending;
+  const auto limit = [&](std::uint32_t i) {
+    if (!made[i]) return;
+    made[i] = false;
+    pending.push_back(i);
+  };
+  for (std::uint32_t i = 0; i < graph.size(); ++i)
+    if (spans[i].size() != 1 || spans[i].front() != span{0, unlimited}) limit(i);
+  for (std::size_t k = 0; k < pending.size(); ++k)
+    for (const auto before : back.after(pending[k])) limit(before);
+  return made;
+}
+
 /// How many code points may follow each state: none to that number.
 std::vector<std::vector<span>> greatest_lengths(const code_point_graph& graph) {
   const auto back = reversed(graph);
@@ -264,9 +281,8 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
   made->number.assign(of.states(), program::none);
   for (std::uint32_t i = 0; i < graph->size(); ++i) made->number[graph->states[i]] = i;
   const auto keep = [&](const std::vector<std::vector<span>>& spans) -> made_table {
-    // Counting is enough if a text may end, or continue, after every code point.
-    const auto is_open = [](const auto& each) { return each.size() == 1 && each.front() == span{0, unlimited}; };
-    if (std::ranges::all_of(spans, is_open)) return nullptr;
+    made->free = free_states(*graph, spans);
+    if (std::ranges::find(made->free, false) == made->free.end()) return nullptr;
     made->begin.push_back(0);
     for (const auto& each : spans) {
       made->spans.insert(made->spans.end(), each.begin(), each.end());
