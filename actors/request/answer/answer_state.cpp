@@ -54,6 +54,7 @@ std::vector<std::pair<std::string, float>> alternatives_of(const scored_token& s
 answer_state::answer_state(prepared_call call, const served_model& model, protocol::answer_head head,
                            std::string request_name)
     : call_(std::move(call)), model_(model), head_(std::move(head)), request_name_(std::move(request_name)) {
+  head_.constraint_notes = call_.constraint_notes;
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
   for (std::size_t i = 0; i < rows; ++i)
