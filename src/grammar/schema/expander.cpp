@@ -230,9 +230,83 @@ result<void> expander::apply(branch& to, const pending& next) {
       made.arrays.layers.push_back(std::move(layer));
       return {};
     }
+    case atom::mode::other_type:
+    case atom::mode::other_name:
+    case atom::mode::member_differs:
+    case atom::mode::element_differs:
+    case atom::mode::longer:
+    case atom::mode::shorter: return apply_difference(to, next.what);
     case atom::mode::nothing: made.types = 0; return {};
   }
   return {};
+}
+
+/// The value is not this array or object: each of these choices is one way to differ from it.
+void expander::choose_difference(branch& to, std::uint32_t constant) const {
+  const auto& tree = document_.tree();
+  std::vector<std::vector<pending>> choices;
+  const auto choose = [&](std::uint32_t value, atom::mode how) { choices.push_back({{{value, how}, root_scope}}); };
+  const bool is_array = tree.is(constant, json_kind::array);
+  choose(constant, atom::mode::other_type);
+  choose(constant, is_array ? atom::mode::longer : atom::mode::other_name);
+  if (is_array) choose(constant, atom::mode::shorter);
+  for (const auto each : tree[constant].children) {
+    if (!is_array) choose(each, atom::mode::object_absent);
+    choose(each, is_array ? atom::mode::element_differs : atom::mode::member_differs);
+  }
+  to.forks.push_back(std::move(choices));
+}
+
+result<void> expander::apply_difference(branch& to, const atom& what) const {
+  const auto& tree = document_.tree();
+  const auto& value = tree[what.value];
+  auto& made = to.made;
+  const std::uint64_t count = value.children.size();
+  const atom differs{what.value, atom::mode::not_equal};
+  switch (what.how) {
+    case atom::mode::other_type:
+      intersect_types(made, value.kind == json_kind::array ? every_type & ~array_type : every_type & ~object_type);
+      return {};
+    case atom::mode::other_name: {
+      intersect_types(made, object_type);
+      if (made.objects.beyond.size() == object_rules::witnesses_max)
+        return error{
+            error_kind::unsupported,
+            tree.pointer(what.value) + ": to exclude an object beside that many other negations is not supported",
+            {}};
+      object_rules::witness other;
+      for (const auto each : value.children) other.unlisted.push_back(tree[each].key);
+      made.objects.beyond.push_back(std::move(other));
+      return {};
+    }
+    case atom::mode::member_differs: {
+      intersect_types(made, object_type);
+      made.objects.required.push_back(value.key);
+      object_rules::layer layer;
+      layer.names.emplace_back(value.key, differs);
+      layer.scope = no_parent;
+      made.objects.layers.push_back(std::move(layer));
+      return {};
+    }
+    case atom::mode::element_differs: {
+      intersect_types(made, array_type);
+      made.arrays.least = std::max<std::uint64_t>(made.arrays.least, value.place + 1u);
+      array_rules::layer layer;
+      layer.prefix.resize(value.place);
+      layer.prefix.push_back(differs);
+      layer.scope = no_parent;
+      made.arrays.layers.push_back(std::move(layer));
+      return {};
+    }
+    case atom::mode::longer:
+      intersect_types(made, array_type);
+      made.arrays.least = std::max(made.arrays.least, count + 1);
+      return {};
+    default:
+      intersect_types(made, array_type);
+      made.arrays.most = std::min(made.arrays.most, count - 1);
+      return {};
+  }
 }
 
 /// The value differs from a constant: it has another type, or the same type and another value.
@@ -265,8 +339,8 @@ result<void> expander::exclude_constant(branch& to, const pending& next) const {
     made.objects.least = std::max<std::uint64_t>(made.objects.least, 1);
     return {};
   }
-  return error{
-      error_kind::unsupported, tree.pointer(value) + ": to exclude an array or an object is not supported", {}};
+  choose_difference(to, value);
+  return {};
 }
 
 /// A limit of the number of members needs to know which names may still come, so dependencies become choices.
@@ -287,7 +361,7 @@ bool expander::choose_dependencies(branch& of) {
 bool expander::may_drop(const atom& what, const error& why) {
   const bool negative = what.how == atom::mode::not_schema || what.how == atom::mode::not_keyword ||
                         what.how == atom::mode::not_equal || what.how == atom::mode::match_fails ||
-                        what.how == atom::mode::member_fails;
+                        what.how == atom::mode::member_fails || what.how == atom::mode::other_name;
   if (!negative || depth_ > 0 || why.kind != error_kind::unsupported) return false;
   notes_.add(what.value, "values that are valid only because this fails are not accepted");
   if (!dropped_) dropped_ = why;
@@ -303,6 +377,11 @@ result<void> expander::add_formats(alternative& to) {
       notes_.add(each.value, "the format " + std::string(utf8_prefix(name, 64)) + " is not known and not enforced");
       if (each.negated) to.types = 0;
       continue;
+    }
+    if (each.negated && !document_.is_at_least(first_draft_of(name))) {  // it fails only where it is enforced
+      notes_.add(each.value, "values that are valid only because this fails are not accepted");
+      to.types = 0;
+      return {};
     }
     const bool automatic = formats_ == format_rule::automatic;
     if (automatic && keyword_values(document_).is_alone(each.value))

@@ -64,6 +64,8 @@ class expander {
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
   [[nodiscard]] result<void> exclude_constant(branch& to, const pending& next) const;
+  void choose_difference(branch& to, std::uint32_t constant) const;
+  [[nodiscard]] result<void> apply_difference(branch& to, const atom& what) const;
   [[nodiscard]] result<bool> may_hold(const alternative& each);
   [[nodiscard]] std::string_view name_of(std::uint32_t value) const;
 
