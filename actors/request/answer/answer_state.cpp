@@ -438,9 +438,7 @@ std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, te
 }
 
 protocol::token_usage answer_state::usage() const {
-  protocol::token_usage u;
-  u.prompt_tokens = prompt_tokens_;
-  u.cached_tokens = cached_tokens_;
+  protocol::token_usage u{.prompt_tokens = prompt_tokens_, .cached_tokens = cached_tokens_};
   for (const auto& r : rows_) {
     u.completion_tokens += r.text.tokens();
     u.reasoning_tokens += r.text.reasoning_tokens();
