@@ -90,7 +90,9 @@ result<std::shared_ptr<const answer_rule>> answer_rule::make(std::shared_ptr<con
   std::vector<std::uint32_t> first(made->index_->words());
   begin.fill_mask(first);
   if (std::ranges::all_of(first, [](std::uint32_t word) { return word == 0; }))
-    return error{error_kind::invalid_argument, "no token in the model's vocabulary can start a text that the grammar accepts", {}};
+    return error{error_kind::invalid_argument,
+                 "no token in the model's vocabulary can start a text that the grammar accepts",
+                 {}};
   for (std::size_t i = 0; i < made->lead_.size(); ++i) made->add_mask(static_cast<answer_lead::state>(i), begin);
   return std::shared_ptr<const answer_rule>(std::move(made));
 }

@@ -251,13 +251,21 @@ void add_counted_tokens_of(const program::string_spec& of, std::uint32_t state, 
 }
 
 bool may_continue(const program::string_spec& of, std::uint32_t state, std::uint32_t read, std::string_view text) {
+  const auto is_possible = [&] {
+    const std::uint64_t least = of.least - std::min(of.least, read);
+    return of.lengths->possible(state, least, of.most == program::none ? ~std::uint64_t{0} : of.most - read);
+  };
+  std::uint8_t left = 0;
   for (const char c : text) {
-    state = of.automaton->step(state, static_cast<unsigned char>(c));
-    if ((c & 0xc0) != 0x80) ++read;
-    if (state == dfa::dead || read > of.most) return false;
+    const auto byte = static_cast<unsigned char>(c);
+    const bool begins = (byte & 0xc0) != 0x80;
+    left = begins ? bytes_after(byte) : static_cast<std::uint8_t>(left - 1);
+    if (begins) ++read;
+    if (read > of.most) return false;
+    state = of.automaton->step(state, byte);
+    if (state == dfa::dead || (left == 0 && !is_possible())) return false;
   }
-  const std::uint64_t least = of.least - std::min(of.least, read);
-  return of.lengths->possible(state, least, of.most == program::none ? ~std::uint64_t{0} : of.most - read);
+  return true;
 }
 
 }  // namespace skein::grammar

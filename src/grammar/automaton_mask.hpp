@@ -93,7 +93,7 @@ void add_raw_tokens_of(safe_texts& of, std::uint32_t state, const vocabulary_ind
 void add_counted_tokens_of(const program::string_spec& of, std::uint32_t state, std::uint32_t read,
                            const vocabulary_index& vocabulary, std::span<std::uint32_t> allowed);
 
-/// True if a string of the specification is still possible after a text of whole characters.
+/// True if a string of the specification is still possible after a text; a character at its end may be incomplete.
 [[nodiscard]] bool may_continue(const program::string_spec& of, std::uint32_t state, std::uint32_t read,
                                 std::string_view text);
 

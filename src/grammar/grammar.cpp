@@ -38,7 +38,8 @@ result<std::shared_ptr<const grammar>> grammar::from_json_schema(std::string_vie
   expander expand(*document, languages, how.formats, work);
   auto compiled = node_builder(expand, work).build();
   if (!compiled) return compiled.error();
-  auto notes = document->notes();
+  auto notes = how.notes;
+  notes.insert(notes.end(), document->notes().begin(), document->notes().end());
   notes.insert(notes.end(), expand.notes().begin(), expand.notes().end());
   return std::make_shared<const grammar>(std::move(*compiled), std::move(notes));
 }

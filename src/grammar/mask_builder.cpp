@@ -7,11 +7,13 @@ namespace skein::grammar {
 namespace {
 
 constexpr std::size_t steps_worth_caching = 256;
-constexpr std::uint32_t few_children = 4;     // of a node; the bytes that may follow are not worth looking up
-constexpr std::uint32_t few_tokens = 8;       // below a node; likewise whether all of them are allowed
-constexpr std::uint32_t worth_a_search = 64;  // tokens below a node; see safe_texts
-constexpr std::uint32_t searches_max = 4;     // for one mask
-constexpr std::uint64_t most_tokens = 24;     // nearly all tokens have at most this number of characters
+constexpr std::uint32_t few_children = 4;          // of a node; the bytes that may follow are not worth looking up
+constexpr std::uint32_t few_tokens = 8;            // below a node; likewise whether all of them are allowed
+constexpr std::uint32_t worth_a_search = 64;       // tokens below a node; see safe_texts
+constexpr std::uint32_t searches_max = 4;          // for one mask
+constexpr std::size_t tokens_worth_trying = 2048;  // one by one; more of them are tried along the trie
+constexpr std::size_t first_batch = 4, batch_growth = 4;  // of threads, see walk
+constexpr std::size_t batched_tokens_max = 16'384;
 
 void add_mask(std::span<const std::uint32_t> mask, std::span<std::uint32_t> into) {
   for (std::size_t i = 0; i < mask.size(); ++i) into[i] |= mask[i];
@@ -50,6 +52,7 @@ void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint
   numbers_.clear();
   others_.clear();
   free_.clear();
+  text_added_ = 0;
   const auto before = machine_.frames().now();
   for (const auto& t : threads) sort(t, allowed);
   add_closing(allowed);
@@ -110,7 +113,9 @@ void mask_builder::sort(const thread& t, std::span<std::uint32_t> allowed) {
   if (free != freedom::counted && characters > vocabulary_.characters_max()) list.back().c = std::min(t.c, spec.least);
 }
 
-void mask_builder::add_text(std::uint64_t characters, std::span<std::uint32_t> allowed) const {
+void mask_builder::add_text(std::uint64_t characters, std::span<std::uint32_t> allowed) {
+  if (characters <= text_added_) return;
+  text_added_ = characters;
   if (characters >= vocabulary_.characters_max()) return add_mask(vocabulary_.text_mask(), allowed);
   add_mask(vocabulary_.plain_mask(characters), allowed);
   for (const auto& each : vocabulary_.inner())
@@ -120,6 +125,7 @@ void mask_builder::add_text(std::uint64_t characters, std::span<std::uint32_t> a
 /// Closes the strings of any text and tries the tails of tokens after that.
 void mask_builder::add_closing(std::span<std::uint32_t> allowed) {
   const auto before = machine_.frames().now();
+  closed_.clear();
   for (auto& one : free_) {
     one.least = std::min<std::uint64_t>(one.least, vocabulary_.characters_max() + 1);
     one.most = std::min<std::uint64_t>(one.most, vocabulary_.characters_max());
@@ -137,11 +143,16 @@ void mask_builder::add_closing(std::span<std::uint32_t> allowed) {
       return true;
     });
     if (some_.empty()) continue;
-    walk(vocabulary_.tails(), some_);
-    tails_.assign((vocabulary_.closing().size() + 31) / 32, 0);
-    for (const auto tail : found_) allow(tail, tails_);
+    const auto key = key_of(some_);
+    auto known = std::ranges::find(closed_, key, &closed_strings::key);
+    if (known == closed_.end()) {
+      walk(vocabulary_.tails(), some_);
+      known =
+          closed_.insert(closed_.end(), {key, std::vector<std::uint32_t>((vocabulary_.closing().size() + 31) / 32)});
+      for (const auto tail : found_) allow(tail, known->tails);
+    }
     for (const auto& each : vocabulary_.closing())
-      if (each.characters >= least && each.characters <= most && has(static_cast<token_id>(each.tail), tails_))
+      if (each.characters >= least && each.characters <= most && has(static_cast<token_id>(each.tail), known->tails))
         allow(each.token, allowed);
     machine_.frames().release(before);
   }
@@ -199,17 +210,26 @@ void mask_builder::add_counted(const thread& t, std::span<std::uint32_t> allowed
   // allows every state.
   const std::uint64_t left = spec.most == program::none ? ~std::uint64_t{0} : spec.most - t.c;
   const std::uint64_t roomy = left - std::min<std::uint64_t>(left, spec.lengths->last);
-  if (t.c + 1 >= spec.least && roomy >= most_tokens) {
-    add_automaton(*spec.automaton, t.a, roomy, allowed);
-    if (roomy >= vocabulary_.characters_max()) return;
+  if (t.c + 1 >= spec.least && roomy > 0) {
     const auto known = mask_of(*spec.automaton, t.a);
     const auto within = vocabulary_.plain_mask(roomy), within_most = vocabulary_.plain_mask(left);
+    std::size_t longer = 0;
     for (std::size_t i = 0; i < known->size(); ++i)
-      for (auto longer = (*known)[i] & within_most[i] & ~within[i]; longer != 0; longer &= longer - 1) {
-        const auto token = static_cast<token_id>(i * 32 + static_cast<std::size_t>(std::countr_zero(longer)));
+      longer += static_cast<std::size_t>(std::popcount((*known)[i] & within_most[i] & ~within[i]));
+    if (longer <= tokens_worth_trying) {
+      add_automaton(*spec.automaton, t.a, roomy, allowed);
+      if (roomy >= vocabulary_.characters_max()) return;
+      const auto try_one = [&](token_id token) {
         if (may_continue(spec, t.a, t.c, vocabulary_.vocabulary().text(token))) allow(token, allowed);
-      }
-    return;
+      };
+      for (std::size_t i = 0; i < known->size(); ++i)
+        for (auto some = (*known)[i] & within_most[i] & ~within[i]; some != 0; some &= some - 1)
+          try_one(static_cast<token_id>(i * 32 + static_cast<std::size_t>(std::countr_zero(some))));
+      for (const auto& each : vocabulary_.inner())
+        if (each.raw && each.characters > roomy && each.characters <= left && has(each.token, *known))
+          try_one(each.token);
+      return;
+    }
   }
   const auto key = mixed(mixed(mixed(reinterpret_cast<std::uintptr_t>(&spec), t.a), t.c),
                          reinterpret_cast<std::uintptr_t>(&vocabulary_));
@@ -278,7 +298,36 @@ bool mask_builder::reads_all_below(const thread& t, const token_trie::node& node
 std::size_t mask_builder::walk(const token_trie& trie, const std::vector<thread>& threads, std::string_view first) {
   safe_.allow_searches(searches_max);
   found_.clear();
-  pool_ = threads;
+  missing_.clear();
+  is_found_.clear();
+  if (threads.size() <= first_batch || trie.tokens().size() > batched_tokens_max)
+    return walk_batch(trie, threads, first);
+  // Parallel stacks allow nearly the same tokens. So those of the first few threads are found, and the others try what
+  // is missing.
+  std::size_t steps = 0;
+  const std::span all(threads);
+  is_found_.assign(trie.tokens().size(), false);
+  for (std::size_t from = 0, count = first_batch; from < all.size(); from += count, count *= batch_growth) {
+    if (from > 0) count_missing(trie);
+    count = std::min(count, all.size() - from);
+    steps += walk_batch(trie, all.subspan(from, count), first);
+  }
+  return steps;
+}
+
+/// Prepares the test whether tokens below a node are missing.
+void mask_builder::count_missing(const token_trie& trie) {
+  missing_.assign(1, 0);
+  for (std::size_t i = 0; i < trie.tokens().size(); ++i) missing_.push_back(missing_.back() + (is_found_[i] ? 0 : 1));
+}
+
+std::size_t mask_builder::walk_batch(const token_trie& trie, std::span<const thread> threads, std::string_view first) {
+  const auto& tokens = trie.tokens();
+  const auto add = [&](std::uint32_t from, std::uint32_t end) {
+    found_.insert(found_.end(), tokens.begin() + from, tokens.begin() + end);
+    if (!is_found_.empty()) std::fill(is_found_.begin() + from, is_found_.begin() + end, true);
+  };
+  pool_.assign(threads.begin(), threads.end());
   begin_.assign({0, threads.size()});
   marks_.assign({machine_.frames().now()});
   levels_.clear();
@@ -286,7 +335,7 @@ std::size_t mask_builder::walk(const token_trie& trie, const std::vector<thread>
     auto& level = levels_.emplace_back(node.first, node.first + node.children, node.children > few_children);
     for (std::size_t i = from; level.pruned && i < pool_.size(); ++i) bytes_.add(pool_[i], level.bytes);
   };
-  if (trie.root().token != no_token) found_.push_back(trie.root().token);
+  if (trie.root().token != no_token) add(0, 1);
   open(trie.root(), 0);
   if (!first.empty()) {
     levels_.front() = {trie.root().first, trie.root().first + trie.root().children, true, {}};
@@ -301,6 +350,7 @@ std::size_t mask_builder::walk(const token_trie& trie, const std::vector<thread>
     }
     const auto& node = trie[level.next++];
     if (level.pruned && !level.bytes.has(node.byte)) continue;
+    if (!missing_.empty() && missing_[node.from] == missing_[node.end]) continue;
     // The threads of this level are begin_[depth] .. begin_[depth + 1]; those of deeper ones are over.
     const std::size_t depth = levels_.size() - 1;
     begin_.resize(depth + 2);
@@ -310,13 +360,12 @@ std::size_t mask_builder::walk(const token_trie& trie, const std::vector<thread>
     ++steps;
     if (!machine_.step(pool_, begin_[depth], begin_[depth + 1] - begin_[depth], node.byte, pool_)) continue;
     if (pool_.size() == begin_[depth + 1]) continue;
-    if (node.token != no_token) found_.push_back(node.token);
+    if (node.token != no_token) add(node.from, node.from + 1);
     if (node.children == 0) continue;
     if (node.plain_below && node.end - node.from >= few_tokens &&
         std::any_of(pool_.begin() + static_cast<std::ptrdiff_t>(begin_[depth + 1]), pool_.end(),
                     [&](const thread& t) { return reads_all_below(t, node); })) {
-      const auto from = trie.tokens().begin();
-      found_.insert(found_.end(), from + node.from + (node.token != no_token ? 1 : 0), from + node.end);
+      add(node.from + (node.token != no_token ? 1 : 0), node.end);
       continue;
     }
     begin_.push_back(pool_.size());

@@ -46,11 +46,13 @@ class mask_builder {
   /// Finds the tokens of a trie that the threads can read: `found_`. Returns the number of steps. `first`: only tokens
   /// that begin with one of these bytes; empty: all.
   std::size_t walk(const token_trie& trie, const std::vector<thread>& threads, std::string_view first = {});
+  std::size_t walk_batch(const token_trie& trie, std::span<const thread> threads, std::string_view first);
+  void count_missing(const token_trie& trie);
   [[nodiscard]] bool reads_all_below(const thread& t, const token_trie::node& node);
   void add_closing(std::span<std::uint32_t> allowed);
   void add_starts(std::span<std::uint32_t> allowed);
   void add_numbers(std::span<std::uint32_t> allowed);
-  void add_text(std::uint64_t characters, std::span<std::uint32_t> allowed) const;
+  void add_text(std::uint64_t characters, std::span<std::uint32_t> allowed);
   void add_automaton(const dfa& of, std::uint32_t state, std::uint64_t characters, std::span<std::uint32_t> allowed);
   [[nodiscard]] grammar::mask mask_of(const dfa& of, std::uint32_t state);
   void add_counted(const thread& t, std::span<std::uint32_t> allowed);
@@ -66,6 +68,7 @@ class mask_builder {
   // Of the current call; members, so that the next one does not allocate.
   std::vector<thread> in_name_, in_pattern_, between_, numbers_, others_, some_, pool_;
   std::vector<free_string> free_;
+  std::uint64_t text_added_ = 0;  ///< characters of the texts that are allowed already
   struct level {
     std::uint32_t next, end;  // nodes whose turn has not come
     bool pruned;              // those without a byte in `bytes` are skipped
@@ -74,8 +77,15 @@ class mask_builder {
   std::vector<level> levels_;
   std::vector<std::size_t> begin_;  // of each depth in the pool; the last is the end
   std::vector<frame_store::mark> marks_;
-  std::vector<std::uint32_t> tails_;
+  struct closed_strings {
+    std::uint64_t key;                 ///< of the threads after the quotation mark
+    std::vector<std::uint32_t> tails;  ///< bits: those that they can read
+  };
+  std::vector<closed_strings> closed_;
   std::vector<token_id> found_;
+  // Of a walk in batches: which tokens were found, in the order of the trie, and how many of those before were not.
+  std::vector<bool> is_found_;
+  std::vector<std::uint32_t> missing_;
   safe_text_cache safe_;
 };
 

@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <vector>
+
 #include "grammar/automata/limits.hpp"
 #include "grammar/schema/format_rule.hpp"
 
@@ -10,6 +13,7 @@ struct options {
   /// where these disagree, the rules of 2020-12.
   dialect otherwise = dialect::unknown;
   format_rule formats = format_rule::automatic;
+  std::vector<std::string> notes = {};  ///< of a schema: precede those of grammar::notes()
 };
 
 }  // namespace skein::grammar

@@ -78,6 +78,18 @@ const row rows[] = {
     {R"({"type":"object","properties":{"name":{"const":"red"},"age":{"type":"integer"}},"additionalProperties":{"type":"array"}})",
      R"({"name":"red","agea":[],"\u0061ge":12})"},
     {R"({"enum":["red","green","r\u00e9","a\"b",12,"ab\\c"]})", R"("r\u00e9")"},
+    // Many parallel stacks, which allow some tokens together and some alone.
+    {R"({"anyOf":[{"properties":{"a":{"type":"string"}},"required":["ab"]},{"properties":{"a":{"type":"integer"}},"required":["age"]},
+        {"properties":{"name":{"const":12}},"required":["red"]},{"properties":{"name":{"type":"null"}},"minProperties":2},
+        {"properties":{"a":{"const":[]},"x":false}},{"properties":{"green":{"enum":["red",{}]}},"maxProperties":1},
+        {"properties":{"a":true},"additionalProperties":false}],"type":"object"})",
+     R"({"a": 12,"name": null, "age": {}})"},
+    // Strings of several lengths, and lengths that matter only near their limits.
+    {R"({"anyOf":[{"type":"string","maxLength":3},{"type":"string","minLength":6,"maxLength":8},{"type":"array","items":
+        {"anyOf":[{"type":"string","minLength":2},{"const":"a"},{"type":"string","maxLength":5,"pattern":"^[a-z]"}]}}]})",
+     R"(["age12ab","abcab","a"])"},
+    {R"({"type":"string","pattern":"^[a-z]","maxLength":12,"minLength":2})", R"("ageé 12red1")"},
+    {R"({"type":"string","pattern":"^[a-z]+(-[0-9]{2})$","maxLength":12})", R"("agered-12")"},
     // Items that must differ.
     {R"({"type":"array","uniqueItems":true,"items":{"type":"string","maxLength":4}})", R"(["ab","a","abc"])"},
     {R"({"type":"array","uniqueItems":true,"items":{"enum":["ab","red",1,12,123]}})", R"(["ab",12,1])"},

@@ -259,6 +259,8 @@ BOOST_AUTO_TEST_CASE(metaschemas_of_the_standard) {
     BOOST_TEST(accepts(made, bound) == (draft == 4));
     BOOST_TEST(accepts(made, R"({"s":false})") == (draft > 4));
     BOOST_TEST(accepts(made, R"({"s":{"if":1}})") == (draft < 7));
+    BOOST_TEST(accepts(made, R"({"s":{"maxLength":1}})"));
+    BOOST_TEST(accepts(made, R"({"s":{"maxLength":1.0}})") == (draft > 4));
   }
   // A document of an older draft does not know the keywords of a later one.
   BOOST_TEST(!refusal(R"({"$schema":"http://json-schema.org/draft-04/schema#",
@@ -418,6 +420,46 @@ BOOST_AUTO_TEST_CASE(dependencies_beside_a_limit_of_members) {
   for (const char* const text : {R"({"b":1,"c":2})", R"({"x":1,"y":2})"}) BOOST_TEST(accepts(made, text), text);
   for (const char* const text : {R"({"b":1})", R"({"b":1,"c":2,"d":3})"}) BOOST_TEST(!accepts(made, text), text);
   BOOST_TEST(!is_prefix(made, R"({"x":1,"b":)"));
+}
+
+BOOST_AUTO_TEST_CASE(branches_of_one_of_that_are_integers_in_other_words) {
+  const auto made = schema(R"({"properties":{"a":{"type":"number","multipleOf":1},
+    "b":{"oneOf":[{"type":"number","multipleOf":1},{"type":"integer","minimum":2},{"type":"boolean"}]}}})");
+  for (const char* const each : {R"({"a":1,"b":1})", R"({"b":true})"}) BOOST_TEST(accepts(made, each), each);
+  for (const char* const each : {R"({"b":10})", R"({"b":2.0})", R"({"b":0.5})"}) BOOST_TEST(!accepts(made, each), each);
+}
+
+BOOST_AUTO_TEST_CASE(constants_that_are_arrays_or_objects_are_negated) {
+  const auto made = schema(R"({"not":{"enum":[{"a":1,"b":{"c":[]}},["x",2],[],{}]}})");
+  for (const char* const text : {R"({"a":1})", R"({"a":1,"b":{"c":[1]}})", R"({"b":{"c":[]},"a":1,"d":0})", R"(["x"])",
+                                 R"(["x",3])", R"(["x",2,1])", "1", R"({"a":2,"b":{"c":[]}})", R"({"a":1,"b":{}})"})
+    BOOST_TEST(accepts(made, text), text);
+  for (const char* const text : {R"({"a":1,"b":{"c":[]}})", R"({"b":{"c":[]},"a":1.0})", R"(["x",2])", "[]", "{}"})
+    BOOST_TEST(!accepts(made, text), text);
+  const auto one =
+      schema(R"({"oneOf":[{"enum":[{"a":1},["a"],"a"]},{"type":"object"},{"type":"array","maxItems":1}]})");
+  for (const char* const text : {R"("a")", R"({"a":2})", "{}", "[]", R"(["b"])"}) BOOST_TEST(accepts(one, text), text);
+  for (const char* const text : {R"({"a":1})", R"(["a"])", R"("b")"}) BOOST_TEST(!accepts(one, text), text);
+}
+
+BOOST_AUTO_TEST_CASE(formats_of_later_drafts_are_not_negated) {
+  const std::string rest = R"("oneOf":[{"type":"string","maxLength":5},{"type":"string","format":"uuid"}]})";
+  const auto old = schema(R"({"$schema":"http://json-schema.org/draft-04/schema#",)" + rest);
+  const auto recent = schema(R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)" + rest);
+  for (const auto& made : {old, recent}) BOOST_TEST(accepts(made, R"("2f5a1b4e-9c7d-4e3f-8a6b-0c1d2e3f4a5b")"));
+  BOOST_TEST(!accepts(old, R"("a")"));  // where the format is not known, both branches hold
+  BOOST_TEST(accepts(recent, R"("a")"));
+}
+
+BOOST_AUTO_TEST_CASE(dependencies_that_only_require_names) {
+  std::string text = R"({"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{)";
+  for (const char name : std::string("abcdefghijklmnopqrst"))
+    text += std::string("\"") + name + R"(":{"type":"object","required":[")" + name + name + R"("],"title":"x"},)";
+  const auto made = schema(text + R"("u":{"required":["v"],"properties":{"w":{"type":"null"}}}}})");
+  for (const char* const each : {"{}", "1", R"({"a":1,"aa":2,"w":3})", R"({"u":1,"v":2,"w":null,"t":1,"tt":1})"})
+    BOOST_TEST(accepts(made, each), each);
+  for (const char* const each : {R"({"a":1})", R"({"a":1,"bb":2})", R"({"u":1,"v":2,"w":3})", R"({"u":1})"})
+    BOOST_TEST(!accepts(made, each), each);
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_the_keyword) {

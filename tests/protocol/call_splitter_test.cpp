@@ -153,6 +153,21 @@ BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {
   BOOST_TEST(text == "bye");
 }
 
+BOOST_AUTO_TEST_CASE(integers_beyond_64_bits) {
+  for (const std::string_view key : {"arguments", "parameters"})
+    for (const bool at_once : {false, true}) {
+      const std::string call =
+          R"({"name": "add", ")" + std::string(key) +
+          R"(": {"a": 123456789012345678901234567890, "b": "\"12345678901234567890123", "c": -1.5}})";
+      const auto out = divide(at_once ? call : "<tool_call>" + call + "</tool_call>", 25, at_once);
+      BOOST_REQUIRE_EQUAL(out.calls.size(), 1u);
+      BOOST_TEST(
+          (out.calls[0].starts_with(R"(add {"a":1.2345678901234568e+29,"b":"\"12345678901234567890123","c":-1.5})") ||
+           out.calls[0] == R"(add {"a":123456789012345678901234567890,"b":"\"12345678901234567890123","c":-1.5})"),
+          out.calls[0]);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_answer_with_calls_is_found_again) {
   const std::vector<tool_call> calls{{"", "add", R"({"a":1})"}, {"", "now", "{}"}};
   const auto text = text_with_calls("So:", calls);

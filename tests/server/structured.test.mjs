@@ -92,6 +92,36 @@ test('a schema that is not strict is enforced where it can be', async () => {
   }
 });
 
+test('answers say what of a schema is not enforced', async () => {
+  const [client] = clients;
+  const odd = { type: 'object', not: { uniqueItems: true }, title: 'Odd' };
+  const format = { type: 'json_schema', name: 'odd', strict: false, schema: odd };
+  const chat = { ...lively, max_tokens: 8, response_format: { type: 'json_schema', json_schema: format } };
+  const reason = /^the schema is not enforced: \/not\/uniqueItems: /;
+
+  assert.match((await client.chat.completions.create(chat)).metadata.constraint_notes, reason);
+  const events = [];
+  for await (const event of await client.chat.completions.create({ ...chat, stream: true })) events.push(event);
+  const last = events.find((event) => event.choices[0]?.finish_reason);
+  assert.match(last.metadata.constraint_notes, reason);
+  assert.equal(events.filter((event) => event.metadata).length, 1);
+
+  const request = { model: '', input: 'Hello', max_output_tokens: 16, metadata: { mine: 'kept' }, text: { format } };
+  for (const background of [false, true]) {
+    let response = await client.responses.create({ ...request, background });
+    while (['queued', 'in_progress'].includes(response.status)) response = await client.responses.retrieve(response.id);
+    for (const { metadata } of [response, await client.responses.retrieve(response.id)]) {
+      assert.deepEqual(Object.keys(metadata), ['mine', 'constraint_notes']);
+      assert.match(metadata.constraint_notes, reason);
+    }
+  }
+
+  const unknown = { type: 'object', properties: { a: { type: 'string', format: 'moon-phase' } } };
+  const partly = await client.completions.create({ model: '', prompt: 'x', max_tokens: 4, guided_json: unknown });
+  assert.equal(partly.metadata.constraint_notes, '/properties/a/format: the format moon-phase is not known and not enforced');
+  assert.equal((await client.chat.completions.create({ ...chat, response_format: schema })).metadata, undefined);
+});
+
 test('chat: a client helper parses the answer', async () => {
   const parsed = await clients[0].chat.completions.parse({ ...lively, seed: 1, response_format: schema });
   assert.ok(Number.isInteger(parsed.choices[0].message.parsed.age));

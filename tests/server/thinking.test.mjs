@@ -157,6 +157,17 @@ test('responses: whole, streamed and after an interruption', { skip: noOracle },
   socket.close();
   for (const type of ['response.reasoning_text.delta', 'response.output_text.delta']) assert.ok(spoken.includes(type), type);
 
+  // Cut after any token, some of which end within a character: each token of the thoughts counts once.
+  for (const most of [2, 3, 4, 5]) {
+    const fixed = { ...request, seed: 4 };
+    const { id } = await client.responses.create({ ...fixed, max_output_tokens: most });
+    const rest = await fetch(`${client.baseURL}/responses/${id}/continue`,
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ max_output_tokens: 60 - most }) });
+    const end = JSON.parse((await rest.text()).trim().split('\n').findLast((line) => line.startsWith('data: {')).slice(6));
+    const thoughts = ({ usage }) => usage.output_tokens_details.reasoning_tokens;
+    assert.equal(thoughts(end.response), thoughts(await client.responses.create(fixed)), `after ${most}`);
+  }
+
   // Cut within the thoughts: the rest of the limit counts for the continuation.
   const cut = await client.responses.create({ ...request, max_output_tokens: 8 });
   assert.equal(cut.status, 'incomplete');

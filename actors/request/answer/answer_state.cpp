@@ -48,6 +48,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
       stream_(call_.prompts.size() * call_.rows_per_prompt()),
       scores_(call_, *model_.vocabulary),
       budget_(call_) {
+  head_.constraint_notes = call_.constraint_notes;
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
   for (std::uint32_t prompt = 0; prompt < call_.prompts.size(); ++prompt)
@@ -294,9 +295,7 @@ std::string answer_state::echo_text(std::uint32_t prompt) const {
 }
 
 protocol::token_usage answer_state::usage() const {
-  protocol::token_usage u;
-  u.prompt_tokens = prompt_tokens_;
-  u.cached_tokens = cached_tokens_;
+  protocol::token_usage u{.prompt_tokens = prompt_tokens_, .cached_tokens = cached_tokens_};
   for (const auto& r : rows_) {
     u.completion_tokens += r.text.tokens();
     u.reasoning_tokens += r.text.reasoning_tokens();

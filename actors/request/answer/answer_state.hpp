@@ -67,6 +67,7 @@ class answer_state {
   [[nodiscard]] std::uint32_t hidden_tokens() const { return rows_.front().text.hidden_tokens(); }
   /// row_text::certain_bytes of the only row.
   [[nodiscard]] std::uint64_t certain_bytes() const;
+  [[nodiscard]] const protocol::answer_head& head() const { return head_; }
   /// What the log keeps of it besides its texts: answer_writer::remembered.
   [[nodiscard]] std::string remembered() const { return call_.request.writer->remembered(head_, usage()); }
   /// Ends a stream that failed: answer_writer::failure_events.
@@ -106,7 +107,7 @@ class answer_state {
 
   prepared_call call_;
   const served_model& model_;
-  const protocol::answer_head head_;
+  protocol::answer_head head_;
   std::string request_name_;
   std::vector<answer_row> rows_;
   answer_stream stream_;  // for streams

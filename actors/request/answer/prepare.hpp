@@ -29,6 +29,7 @@ struct prepared_call {
   /// prepared again.
   std::vector<sampling::logit_bias_entry> own_bias;  ///< at most sampling::own_bias_max
   std::vector<token_id> own_stop_ids;                ///< at most sampling::own_stop_ids_max
+  std::string constraint_notes = {};                 ///< for answer_head
   bool score_prompt = false;                         ///< echo with logprobs
   /// Prompt and answer are kept up to this number of tokens, so that the call can be paused and resumed; 0: it cannot.
   std::size_t pause_tokens_max = 0;

@@ -7,7 +7,9 @@
 
 #include "actors/request/call/new_name.hpp"
 #include "actors/request/generation/pausing.hpp"
+#include "base/utf8.hpp"
 #include "grammar/thought_limit.hpp"
+#include "protocol/requests/metadata_fields.hpp"
 
 namespace skein::request {
 namespace {
@@ -42,13 +44,21 @@ error not_constrained(const std::string& field) {
 
 using rule_ref = std::shared_ptr<const sampling::constraint>;
 
-/// What the tokens of each row must follow; null: nothing.
+/// For answer_head.
+std::string joined(std::span<const std::string> notes) {
+  std::string all;
+  for (const auto& note : notes) all.append(all.empty() ? "" : "; ").append(note);
+  return std::string(utf8_prefix(all, protocol::metadata_value_bytes_max));
+}
+
+/// What the tokens of each row must follow; null: nothing. `notes`: what of it is not enforced.
 result<rule_ref> rule_of(const protocol::generation_request& request, const served_model& model,
-                         const service_context& context) {
+                         const service_context& context, std::string& notes) {
   rule_ref rule;
   if (const auto& wanted = request.constraint; wanted && model.constrains) {
     auto compiled = context.grammars->get(*wanted, model.vocabulary, context.settings.limits);
     if (!compiled) return compiled.error();
+    notes = joined((*compiled)->of()->notes());
     auto made = grammar::constrain(std::move(*compiled), wanted->field, request.answered);
     if (!made) return made.error();
     rule = std::move(*made);
@@ -123,11 +133,11 @@ const protocol::answer_head& call_request::head(const protocol::generation_reque
 }
 
 std::string call_request::told_again(const answer_state* answer, std::optional<std::uint64_t> after) const {
-  return answer ? answer->call().request.writer->told_again(*head_, after) : std::string();
+  return answer ? answer->call().request.writer->told_again(answer->head(), after) : std::string();
 }
 
 std::string call_request::early_body(const answer_state* answer, bool begun) const {
-  if (answer) return answer->call().request.writer->early_body(*head_, begun);
+  if (answer) return answer->call().request.writer->early_body(answer->head(), begun);
   return request_ && head_ ? request_->writer->early_body(*head_, false) : std::string();
 }
 
@@ -150,7 +160,7 @@ std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr
           taken = std::move(taken)]() -> result<prepared_call> {
     auto call = prepare(std::move(*taken), model->served, context->settings, gone);
     if (!call) return call;
-    auto rule = rule_of(call->request, model->served, *context);
+    auto rule = rule_of(call->request, model->served, *context, call->constraint_notes);
     if (!rule) return rule.error();
     call->request.sampling.rule = std::move(*rule);
     return call;

@@ -120,6 +120,7 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
   if (!of && of.error().kind == error_kind::unsupported && !wanted.relaxed.empty()) {
     protocol::text_constraint relaxed = wanted;
     relaxed.text = wanted.relaxed;
+    how.notes = {"the schema is not enforced: " + of.error().message};
     of = compile_grammar(relaxed, how);
   }
   if (!of) return in_terms_of(of.error(), wanted.field);

@@ -17,6 +17,15 @@ constexpr unsigned threads = row_threads_of_head;
 constexpr unsigned tile_tokens = threads / warp_width;
 constexpr std::uint32_t very_many_heads = 1024;  // of all runs, as in time_mix.cu
 
+/// Loads and computes the vectors of the token in row `row`.
+template <typename Element, typename Stored>
+__device__ void fill_row(const wkv6_parameters& of, std::uint32_t row, std::uint32_t channel,
+                         const wkv6_weights& weights, wkv6_tile<tile_tokens>& tile, unsigned t) {
+  wkv6_inputs_on_their_way<Element, true> inputs;
+  inputs.ask(of, row, channel);
+  fill<Stored>(of, channel, weights, inputs.read(of), tile, t);
+}
+
 /// y = S r of this lane's rows, in all their lanes; then updates the rows with the token.
 template <typename Stored>
 __device__ void take(row_part<Stored>& state, const wkv6_tile<tile_tokens>& tile, unsigned t, float (&y)[lane_rows]) {
@@ -55,12 +64,7 @@ __global__ void __launch_bounds__(threads, 2) wkv6_kernel(device_batch rows, wkv
   pdl_wait();
   std::uint32_t row = run.first_row + run.chunked + warp,
                 left = run.rows - run.chunked;  // this warp's token of the tile
-  const auto fill_row = [&] {
-    wkv6_inputs_on_their_way<Element, true> inputs;
-    inputs.ask(of, row, channel);
-    fill<Stored>(of, channel, weights, inputs.read(of), tile, warp);
-  };
-  if (warp < left) fill_row();
+  if (warp < left) fill_row<Element, Stored>(of, row, channel, weights, tile, warp);
   state.unpack(loaded);
   while (true) {
     __syncthreads();
@@ -74,7 +78,7 @@ __global__ void __launch_bounds__(threads, 2) wkv6_kernel(device_batch rows, wkv
     if (warp < left) finish<Element>(of, row, channel, weights, tile, warp);
     if (left <= tile_tokens) break;
     row += tile_tokens, left -= tile_tokens;
-    if (warp < left) fill_row();
+    if (warp < left) fill_row<Element, Stored>(of, row, channel, weights, tile, warp);
   }
 }
 

@@ -17,7 +17,8 @@ std::array<unsigned char, 256> first_bytes(const dfa& of) {
 
 class subset_construction {
  public:
-  subset_construction(const nfa& from, budget& work) : code_(from.code()), work_(work), seen_(from.size(), 0) {
+  subset_construction(const nfa& from, budget& work)
+      : code_(from.code()), ranks_(from.ranks()), work_(work), seen_(from.size(), 0), least_(ranks_.size()) {
     byte_classes classes;
     for (const auto& i : code_)
       if (i.what == nfa::op::byte) classes.add(i.low, i.high);
@@ -72,15 +73,22 @@ class subset_construction {
   }
   /// The state after a byte that leads to these instructions.
   std::uint32_t state_of(const std::vector<std::uint32_t>& targets) {
-    const bool one = targets.size() == 1 && kept_.empty();
-    if (one)
+    if (targets.empty() && kept_.empty()) return dfa::dead;
+    const bool one = targets.size() == 1 && kept_.empty(), few = targets.size() <= few_targets && kept_.empty();
+    if (one) {
       if (const auto known = state_of_target_.find(targets.front()); known != state_of_target_.end())
         return known->second;
+    } else if (few) {
+      if (const auto known = state_of_targets_.find(targets); known != state_of_targets_.end()) return known->second;
+    }
     begin_closure();
     for (const auto at : kept_) keep(at);
     for (const auto target : targets) close(target, false, false);
     const auto state = intern(false);
-    if (one) state_of_target_.emplace(targets.front(), state);
+    if (one)
+      state_of_target_.emplace(targets.front(), state);
+    else if (few)
+      state_of_targets_.emplace(targets, state);
     return state;
   }
 
@@ -125,6 +133,7 @@ class subset_construction {
         current_ = {at};
         break;
       }
+    drop_weaker_copies();
     std::ranges::sort(current_);
     const auto [place, is_new] = index_.try_emplace(current_, static_cast<std::uint32_t>(sets_.size()));
     if (!is_new) return place->second;
@@ -135,6 +144,25 @@ class subset_construction {
     // An end of the text before its beginning, as in $^, matches the empty text only: then no other text is here.
     if (at_begin && label_of(place->first, false) != made_.accepting.back()) beginning_ = index_.extract(place);
     return state;
+  }
+
+  /// Leaves out what another copy of the same instruction accepts as well.
+  void drop_weaker_copies() {
+    if (current_.size() < 2 || ranks_.empty()) return;
+    for (std::size_t level = 0; level < nfa::rank_levels; ++level) {
+      const auto rank_at = [&](std::uint32_t at) { return at < ranks_.size() ? ranks_[at][level] : nfa::copy_rank{}; };
+      ++rank_round_;
+      for (const auto at : current_) {
+        const auto [of, rank] = rank_at(at);
+        if (of == nfa::none) continue;
+        auto& least = least_[of];
+        if (least.round != rank_round_ || rank < least.rank) least = {rank_round_, rank};
+      }
+      std::erase_if(current_, [&](std::uint32_t at) {
+        const auto [of, rank] = rank_at(at);
+        return of != nfa::none && rank > least_[of].rank;
+      });
+    }
   }
 
   std::uint32_t label_of(const std::vector<std::uint32_t>& set, bool at_begin) {
@@ -154,6 +182,7 @@ class subset_construction {
   }
 
   const std::vector<nfa::instruction>& code_;
+  const std::vector<nfa::copy_ranks>& ranks_;
   budget& work_;
   dfa made_;
   std::uint32_t all_labels_ = 0;
@@ -163,11 +192,17 @@ class subset_construction {
   std::vector<const std::vector<std::uint32_t>*> sets_;
   std::vector<std::uint32_t> seen_;
   std::vector<std::uint32_t> current_, pending_;
-  std::uint32_t round_ = 0;
+  std::uint32_t round_ = 0, rank_round_ = 0;
+  struct least_rank {
+    std::uint32_t round = 0, rank = 0;
+  };
+  std::vector<least_rank> least_;  // of the copies of an instruction, in this round
   // Of the current state: where each class of bytes leads, and what stays in the set.
   std::vector<std::vector<std::uint32_t>> targets_;
   std::vector<std::uint32_t> kept_;
   std::unordered_map<std::uint32_t, std::uint32_t> state_of_target_;
+  static constexpr std::size_t few_targets = 16;
+  std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, vector_hash> state_of_targets_;
 };
 
 }  // namespace

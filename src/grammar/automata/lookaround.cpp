@@ -82,6 +82,14 @@ class construction {
       if (i.what == nfa::op::split) i.other += shift;
       code_.push_back(i);
     }
+    if (!of.ranks().empty()) {
+      ranks_.resize(shift);
+      for (auto each : of.ranks()) {
+        for (auto& level : each)
+          if (level.of != nfa::none) level.of += shift;
+        ranks_.push_back(each);
+      }
+    }
     return of.start + shift;
   }
 
@@ -263,9 +271,34 @@ class construction {
       }
     }
     pending.clear();
+    drop_weaker_copies(found);
     const auto made = states_.state_of(found);
     spend(32 * found.size() + states_.take_work());
     return made;
+  }
+
+  /// Leaves out what another copy of the same instruction accepts as well, under the same conditions.
+  void drop_weaker_copies(std::vector<configuration>& found) {
+    if (found.size() < 2 || ranks_.empty()) return;
+    for (std::size_t level = 0; level < nfa::rank_levels; ++level) {
+      const auto rank_of = [&](const configuration& one) {
+        return one.place < ranks_.size() ? ranks_[one.place][level] : nfa::copy_rank{};
+      };
+      const auto key = [](const nfa::copy_rank& rank, const configuration& one) {
+        return std::uint64_t{rank.of} << 32 | one.on;
+      };
+      least_.clear();
+      for (const auto& one : found)
+        if (const auto rank = rank_of(one); rank.of != nfa::none) {
+          const auto [place, is_new] = least_.try_emplace(key(rank, one), rank.rank);
+          if (!is_new) place->second = std::min(place->second, rank.rank);
+        }
+      if (least_.empty()) continue;
+      std::erase_if(found, [&](const configuration& one) {
+        const auto rank = rank_of(one);
+        return rank.of != nfa::none && rank.rank > least_.find(key(rank, one))->second;
+      });
+    }
   }
 
   /// False the second time in one closure.
@@ -356,6 +389,7 @@ class construction {
   budget& work_;
   bool out_of_work_ = false;
   std::vector<nfa::instruction> code_;
+  std::vector<nfa::copy_ranks> ranks_;  ///< [instructions], or shorter
   std::uint32_t main_start_ = 0;
   std::vector<part> looks_;
   dfa made_;
@@ -375,6 +409,7 @@ class construction {
   std::vector<seed> seeds_;
   std::vector<std::uint32_t> seen_;
   std::unordered_set<std::uint64_t> seen_on_;
+  std::unordered_map<std::uint64_t, std::uint32_t> least_;  ///< ranks of copies
   std::uint32_t round_ = 0;
 };
 

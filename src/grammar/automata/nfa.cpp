@@ -165,7 +165,27 @@ nfa::fragment nfa::copy(const fragment& a) {
     if (made.other != none && made.what == op::split) made.other += shift;
     code_.push_back(made);
   }
+  if (ranks_.size() > a.first) {
+    ranks_.resize(code_.size());
+    for (std::uint32_t i = a.first; i <= a.exit; ++i) {
+      ranks_[i + shift] = ranks_[i];
+      for (auto& each : ranks_[i + shift])
+        if (each.of != none) each.of += shift;
+    }
+  }
   return {begin, a.entry + shift, a.exit + shift};
+}
+
+void nfa::rank_copies(std::span<const fragment> parts, std::uint32_t least, bool last_is_star) {
+  const std::size_t count = parts.size(), from = last_is_star || least == 0 ? 0 : least - 1;
+  if (count - from < 2) return;
+  ranks_.resize(code_.size());
+  for (std::size_t i = from; i < count; ++i)
+    for (std::uint32_t at = parts[i].first; at <= parts[i].exit; ++at) {
+      auto& place = ranks_[at][ranks_[at].front().of == none ? 0 : rank_levels - 1];
+      place.of = at - parts[i].first + parts[from].first;
+      place.rank = static_cast<std::uint32_t>(last_is_star ? count - i : i);
+    }
 }
 
 nfa::fragment nfa::repeat(const fragment& a, std::uint32_t least, std::uint32_t most, std::size_t instructions_max,
@@ -186,6 +206,7 @@ nfa::fragment nfa::repeat(const fragment& a, std::uint32_t least, std::uint32_t 
   // All copies are made first: gluing them would change the original.
   std::vector<fragment> parts{a};
   for (std::uint64_t i = 1; i < copies; ++i) parts.push_back(copy(a));
+  rank_copies(parts, least, most == none);
   const auto exit = push({});
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -85,6 +86,17 @@ class nfa {
   /// accept_anywhere does: `(?!\u00e9|$)` holds in the middle of U+00E9.
   void begin_at_any_character();
 
+  /// Of an instruction in a repetition: a copy of it with a lower rank accepts whatever this one accepts. In a{2,5}
+  /// that holds for the second to fifth copy of `a`, in a{2,} for all of them, the last one first.
+  struct copy_rank {
+    std::uint32_t of = none;  ///< names the instruction that has the copies
+    std::uint32_t rank = 0;
+  };
+  static constexpr std::size_t rank_levels = 2;  ///< repetitions within others; those beyond are not ranked
+  using copy_ranks = std::array<copy_rank, rank_levels>;
+  /// [instructions], or shorter: the others have none.
+  [[nodiscard]] const std::vector<copy_ranks>& ranks() const { return ranks_; }
+
   [[nodiscard]] const std::vector<instruction>& code() const { return code_; }
   [[nodiscard]] std::size_t size() const { return code_.size(); }
   std::uint32_t start = none;
@@ -92,9 +104,11 @@ class nfa {
  private:
   std::uint32_t push(instruction made);
   fragment copy(const fragment& a);
+  void rank_copies(std::span<const fragment> parts, std::uint32_t least, bool last_is_star);
   void add_start(std::uint32_t entry);
 
   std::vector<instruction> code_;
+  std::vector<copy_ranks> ranks_;
 };
 
 }  // namespace skein::grammar

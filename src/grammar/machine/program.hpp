@@ -18,14 +18,23 @@ namespace skein::grammar {
 struct program {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Which numbers of further code points lead from a state of an automaton to an accepting one: k of them, or, where
-  /// texts have no greatest length, k or more.
+  /// Which numbers of further code points lead from a state of an automaton to an accepting one, or, where texts have
+  /// no greatest length, may follow. Knows the states between code points.
   struct length_table {
-    bool limited = true;     ///< texts have a greatest length
-    std::uint32_t last = 0;  ///< beyond, the answers for the last `period` numbers repeat, or nothing asks
+    struct span {
+      std::uint32_t least = 0, most = none;  ///< none: no greatest one
+      bool operator==(const span&) const = default;
+    };
+    std::vector<std::uint32_t> number;  ///< [states] of the automaton; none: no text of whole code points leads there
+    std::vector<std::uint32_t> begin;   ///< [numbers + 1] in `spans`
+    std::vector<span> spans;            ///< of each state, in order
+    std::vector<bool> free;             ///< [numbers] no state from there on limits the length
+    std::uint32_t last = 0;             ///< with room for that many code points, every state can accept
+    // Instead of spans, where these are too many: the answers for 0 .. last, the last `period` of which repeat.
     std::uint32_t period = 1;
-    std::vector<std::uint32_t> sums;  ///< [states, last + 2] numbers of code points below k that are possible
+    std::vector<std::uint32_t> sums;  ///< [numbers, last + 2] numbers of code points below k that are possible
     [[nodiscard]] bool possible(std::uint32_t state, std::uint64_t least, std::uint64_t most) const;
+    [[nodiscard]] bool is_free(std::uint32_t state) const { return !free.empty() && free[number[state]]; }
   };
 
   /// A string: one of the literals, or a text of the automaton (any text if null) with least .. most code points.

@@ -361,7 +361,7 @@ string_machine::freedom string_machine::freedom_of(const thread& t, std::uint64_
   // The last characters depend on the other items. Longer tokens are not expected to end as one of them.
   if (spec.most != program::none && spec.most - t.c <= item_characters && is_item(t)) return freedom::listed;
   if (spec.most != program::none) characters = spec.most - t.c;
-  if (spec.lengths) {
+  if (spec.lengths && !spec.lengths->is_free(t.a)) {
     // Far from both limits the table changes nothing, because every state can still accept.
     const bool roomy = t.c >= spec.least && characters >= spec.lengths->last + std::uint64_t{longest_token};
     if (!roomy) return is_item(t) ? freedom::listed : freedom::counted;

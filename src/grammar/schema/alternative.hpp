@@ -26,6 +26,12 @@ struct atom {
     absent_or_fails,  ///< an object without this member of `properties`, or one whose value does not satisfy its schema
     match_fails,      ///< an object with a name of this member of `patternProperties`, whose value does not satisfy it
     element_fails,    ///< an array with this element of `prefixItems`, which does not satisfy its schema
+    other_type,       ///< the value has another type than this JSON value
+    other_name,       ///< an object with a name that this JSON value does not have
+    member_differs,   ///< an object with a member of this name, whose value does not equal this JSON value
+    element_differs,  ///< an array with an element at this place, which does not equal this JSON value
+    longer,           ///< an array with more elements than this JSON value
+    shorter,          ///< an array with fewer elements
     nothing,          ///< never holds
   };
   std::uint32_t value = 0;

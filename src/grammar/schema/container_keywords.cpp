@@ -8,6 +8,18 @@ namespace {
 
 constexpr auto missing = json_tree::none;
 
+/// The list of `required` of a schema that says nothing else about an object; otherwise `missing`.
+std::uint32_t only_required(const json_tree& tree, std::uint32_t schema) {
+  const auto is_other = [&](std::uint32_t each) {
+    const auto& key = tree[each].key;
+    if (key == "type") return !tree.is(each, json_kind::string) || tree[each].text != "object";
+    return key != "required" && (is_assertion(key) || key == "$id");
+  };
+  if (!tree.is(schema, json_kind::object) || std::ranges::any_of(tree[schema].children, is_other)) return missing;
+  const auto names = tree.member(schema, "required");
+  return names != missing && tree.is(names, json_kind::array) ? names : missing;
+}
+
 }  // namespace
 
 result<bool> schema_reader::object_keyword(const std::string& key, std::uint32_t value, std::uint32_t scope) {
@@ -32,9 +44,12 @@ result<bool> schema_reader::object_keyword(const std::string& key, std::uint32_t
 result<void> schema_reader::dependencies(std::uint32_t value, std::uint32_t scope) {
   if (const auto ok = expect(value, json_kind::object, "an object"); !ok) return ok;
   for (const auto each : tree_[value].children) {
-    if (tree_.is(each, json_kind::array) && tree_[value].key != "dependentSchemas") {
-      if (const auto ok = expect_strings(each); !ok) return ok;
-      for (const auto name : tree_[each].children)
+    const auto required = only_required(tree_, each);
+    const bool is_list = tree_.is(each, json_kind::array) && tree_[value].key != "dependentSchemas";
+    if (is_list || required != missing) {
+      const auto names = is_list ? each : required;
+      if (const auto ok = expect_strings(names); !ok) return ok;
+      for (const auto name : tree_[names].children)
         to_.made.objects.dependent.push_back({tree_[each].key, tree_[name].text, each, name});
     } else if (tree_.is(each, json_kind::string) && document_.rules() == dialect::draft3) {
       to_.made.objects.dependent.push_back({tree_[each].key, tree_[each].text, each, missing});

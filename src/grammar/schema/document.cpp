@@ -208,8 +208,8 @@ result<schema_document> schema_document::parse(std::string_view text, dialect ot
   return made;
 }
 
-/// Adds the metaschemas that references name, as further roots of the tree. They follow the rules of the document, so
-/// only those are added whose keywords these know.
+/// Adds the metaschemas that references name, as further roots of the tree. They follow the rules of the document, but
+/// for what an integer is, so only those are added whose keywords these know.
 void schema_document::add_metaschemas(const limits& of) {
   static constexpr std::pair<int, dialect> drafts[] = {
       {4, dialect::draft4}, {6, dialect::draft6}, {7, dialect::draft7}};
@@ -226,6 +226,10 @@ void schema_document::add_metaschemas(const limits& of) {
       if (each.parent != json_tree::none) each.parent += root;
       for (auto& child : each.children) child += root;
       tree_.values.push_back(std::move(each));
+    }
+    if (rules == dialect::draft4) {
+      old_begin_ = root;
+      old_end_ = static_cast<std::uint32_t>(tree_.values.size());
     }
     bases_[root] = name;
     resources_[name] = root;

@@ -20,6 +20,12 @@ class schema_document {
   [[nodiscard]] dialect rules() const { return dialect_; }
   /// In drafts up to 7 a $ref replaces the keywords beside it.
   [[nodiscard]] bool ref_replaces() const { return ref_replaces_; }
+  /// Whether the type `integer`, the value at `at`, has no fraction, as in drafts 3 and 4 and the metaschema of
+  /// draft 4.
+  [[nodiscard]] bool has_plain_integers(std::uint32_t at) const {
+    const bool in_old = at >= old_begin_ && at < old_end_;
+    return in_old || dialect_ == dialect::draft3 || dialect_ == dialect::draft4;
+  }
   [[nodiscard]] bool is_at_least(dialect d) const { return dialect_ == dialect::unknown || dialect_ >= d; }
 
   /// The value that a reference, the string value at `from`, points to. Errors: unsupported if it is not in this
@@ -42,7 +48,8 @@ class schema_document {
   json_tree tree_;
   dialect dialect_ = dialect::unknown;
   bool ref_replaces_ = false;
-  std::uint32_t recursive_ = 0;  ///< number of schemas with a true $recursiveAnchor
+  std::uint32_t old_begin_ = 0, old_end_ = 0;  ///< the metaschema of draft 4
+  std::uint32_t recursive_ = 0;                ///< number of schemas with a true $recursiveAnchor
   std::vector<std::string> notes_;
   std::unordered_map<std::uint32_t, std::string> bases_;      ///< absolute URI of a schema with $id
   std::unordered_map<std::string, std::uint32_t> resources_;  ///< the same, by URI; anchors as URI#NAME

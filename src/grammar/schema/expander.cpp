@@ -88,6 +88,125 @@ void apply_constant(const json_tree& tree, const limits& of, alternative& to, st
 
 }  // namespace
 
+/// Makes the values of a branch differ from a constant: each way to differ is a choice of its own, where there are
+/// several.
+class constant_difference {
+ public:
+  constant_difference(const expander& with, expander::branch& to)
+      : tree_(with.document_.tree()), limits_(with.work_.of()), to_(to) {}
+
+  /// Errors: unsupported for a number with too many digits.
+  [[nodiscard]] result<void> choose(std::uint32_t constant);
+  /// One of the choices: other_type to shorter. Errors: unsupported for too many negations of one object.
+  [[nodiscard]] result<void> apply(const atom& what);
+
+ private:
+  void choose_one(std::uint32_t constant);
+  void only(int types) { to_.made.types &= static_cast<std::uint8_t>(types); }
+
+  const json_tree& tree_;
+  limits limits_;
+  expander::branch& to_;
+};
+
+/// The value differs from a constant: it has another type, or the same type and another value.
+result<void> constant_difference::choose(std::uint32_t value) {
+  auto& made = to_.made;
+  const auto drop = [&](std::uint8_t type) { made.types &= static_cast<std::uint8_t>(~type); };
+  switch (tree_[value].kind) {
+    case json_kind::null: drop(null_type); return {};
+    case json_kind::truth: drop(true_type); return {};
+    case json_kind::falsehood: drop(false_type); return {};
+    case json_kind::string: made.strings.excluded.push_back(tree_[value].text); return {};
+    case json_kind::number:
+      if (auto number = parse_decimal(tree_[value].text, limits_.number_digits_max))
+        made.numbers.excluded.push_back(std::move(*number));
+      else
+        return error{
+            error_kind::unsupported, tree_.pointer(value) + ": a number with this many digits is not supported", {}};
+      return {};
+    case json_kind::array:
+    case json_kind::object: break;
+  }
+  const bool has_empty = tree_[value].children.empty();
+  if (has_empty && tree_.is(value, json_kind::array)) {
+    made.arrays.least = std::max<std::uint64_t>(made.arrays.least, 1);
+    return {};
+  }
+  if (has_empty) {
+    made.objects.least = std::max<std::uint64_t>(made.objects.least, 1);
+    return {};
+  }
+  choose_one(value);
+  return {};
+}
+
+/// The value is not this array or object: each of these choices is one way to differ from it.
+void constant_difference::choose_one(std::uint32_t constant) {
+  std::vector<std::vector<expander::pending>> choices;
+  const auto choose = [&](std::uint32_t value, atom::mode how) { choices.push_back({{{value, how}, root_scope}}); };
+  const bool is_array = tree_.is(constant, json_kind::array);
+  choose(constant, atom::mode::other_type);
+  choose(constant, is_array ? atom::mode::longer : atom::mode::other_name);
+  if (is_array) choose(constant, atom::mode::shorter);
+  for (const auto each : tree_[constant].children) {
+    if (!is_array) choose(each, atom::mode::object_absent);
+    choose(each, is_array ? atom::mode::element_differs : atom::mode::member_differs);
+  }
+  to_.forks.push_back(std::move(choices));
+}
+
+result<void> constant_difference::apply(const atom& what) {
+  const auto& value = tree_[what.value];
+  auto& made = to_.made;
+  const std::uint64_t count = value.children.size();
+  const atom differs{what.value, atom::mode::not_equal};
+  switch (what.how) {
+    case atom::mode::other_type:
+      only(value.kind == json_kind::array ? every_type & ~array_type : every_type & ~object_type);
+      return {};
+    case atom::mode::other_name: {
+      only(object_type);
+      if (made.objects.beyond.size() == object_rules::witnesses_max)
+        return error{
+            error_kind::unsupported,
+            tree_.pointer(what.value) + ": to exclude an object beside that many other negations is not supported",
+            {}};
+      object_rules::witness other;
+      for (const auto each : value.children) other.unlisted.push_back(tree_[each].key);
+      made.objects.beyond.push_back(std::move(other));
+      return {};
+    }
+    case atom::mode::member_differs: {
+      only(object_type);
+      made.objects.required.push_back(value.key);
+      object_rules::layer layer;
+      layer.names.emplace_back(value.key, differs);
+      layer.scope = no_parent;
+      made.objects.layers.push_back(std::move(layer));
+      return {};
+    }
+    case atom::mode::element_differs: {
+      only(array_type);
+      made.arrays.least = std::max<std::uint64_t>(made.arrays.least, value.place + 1u);
+      array_rules::layer layer;
+      layer.prefix.resize(value.place);
+      layer.prefix.push_back(differs);
+      layer.scope = no_parent;
+      made.arrays.layers.push_back(std::move(layer));
+      return {};
+    }
+    case atom::mode::longer:
+      only(array_type);
+      made.arrays.least = std::max(made.arrays.least, count + 1);
+      return {};
+    default:
+      only(array_type);
+      made.arrays.most = std::min(made.arrays.most, count - 1);
+      return {};
+  }
+}
+
 expander::expander(const schema_document& of, language_pool& languages, format_rule formats, budget& work)
     : document_(of), languages_(languages), formats_(formats), work_(work), notes_(of.tree()) {}
 
@@ -200,7 +319,7 @@ result<void> expander::apply(branch& to, const pending& next) {
     }
     case atom::mode::not_keyword: return negation_reader(*this, to).negate_keyword(next.what.value);
     case atom::mode::equal: apply_constant(document_.tree(), work_.of(), made, next.what.value); return {};
-    case atom::mode::not_equal: return exclude_constant(to, next);
+    case atom::mode::not_equal: return constant_difference(*this, to).choose(next.what.value);
     case atom::mode::object_absent: intersect_types(made, object_type); [[fallthrough]];
     case atom::mode::absent: made.objects.forbidden.push_back(name()); return {};
     case atom::mode::object_present:
@@ -230,43 +349,15 @@ result<void> expander::apply(branch& to, const pending& next) {
       made.arrays.layers.push_back(std::move(layer));
       return {};
     }
+    case atom::mode::other_type:
+    case atom::mode::other_name:
+    case atom::mode::member_differs:
+    case atom::mode::element_differs:
+    case atom::mode::longer:
+    case atom::mode::shorter: return constant_difference(*this, to).apply(next.what);
     case atom::mode::nothing: made.types = 0; return {};
   }
   return {};
-}
-
-/// The value differs from a constant: it has another type, or the same type and another value.
-result<void> expander::exclude_constant(branch& to, const pending& next) const {
-  const auto& tree = document_.tree();
-  const auto value = next.what.value;
-  auto& made = to.made;
-  const auto drop = [&](std::uint8_t type) { made.types &= static_cast<std::uint8_t>(~type); };
-  switch (tree[value].kind) {
-    case json_kind::null: drop(null_type); return {};
-    case json_kind::truth: drop(true_type); return {};
-    case json_kind::falsehood: drop(false_type); return {};
-    case json_kind::string: made.strings.excluded.push_back(tree[value].text); return {};
-    case json_kind::number:
-      if (auto number = parse_decimal(tree[value].text, work_.of().number_digits_max))
-        made.numbers.excluded.push_back(std::move(*number));
-      else
-        return error{
-            error_kind::unsupported, tree.pointer(value) + ": a number with this many digits is not supported", {}};
-      return {};
-    case json_kind::array:
-    case json_kind::object: break;
-  }
-  const bool has_empty = tree[value].children.empty();
-  if (has_empty && tree.is(value, json_kind::array)) {
-    made.arrays.least = std::max<std::uint64_t>(made.arrays.least, 1);
-    return {};
-  }
-  if (has_empty) {
-    made.objects.least = std::max<std::uint64_t>(made.objects.least, 1);
-    return {};
-  }
-  return error{
-      error_kind::unsupported, tree.pointer(value) + ": to exclude an array or an object is not supported", {}};
 }
 
 /// A limit of the number of members needs to know which names may still come, so dependencies become choices.
@@ -287,7 +378,7 @@ bool expander::choose_dependencies(branch& of) {
 bool expander::may_drop(const atom& what, const error& why) {
   const bool negative = what.how == atom::mode::not_schema || what.how == atom::mode::not_keyword ||
                         what.how == atom::mode::not_equal || what.how == atom::mode::match_fails ||
-                        what.how == atom::mode::member_fails;
+                        what.how == atom::mode::member_fails || what.how == atom::mode::other_name;
   if (!negative || depth_ > 0 || why.kind != error_kind::unsupported) return false;
   notes_.add(what.value, "values that are valid only because this fails are not accepted");
   if (!dropped_) dropped_ = why;
@@ -303,6 +394,11 @@ result<void> expander::add_formats(alternative& to) {
       notes_.add(each.value, "the format " + std::string(utf8_prefix(name, 64)) + " is not known and not enforced");
       if (each.negated) to.types = 0;
       continue;
+    }
+    if (each.negated && !document_.is_at_least(first_draft_of(name))) {  // it fails only where it is enforced
+      notes_.add(each.value, "values that are valid only because this fails are not accepted");
+      to.types = 0;
+      return {};
     }
     const bool automatic = formats_ == format_rule::automatic;
     if (automatic && keyword_values(document_).is_alone(each.value))

@@ -57,13 +57,13 @@ class expander {
   };
   friend class schema_reader;
   friend class negation_reader;
+  friend class constant_difference;
 
   [[nodiscard]] result<void> apply(branch& to, const pending& next);
   [[nodiscard]] result<void> finish(branch& done);
   [[nodiscard]] static bool choose_dependencies(branch& of);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
-  [[nodiscard]] result<void> exclude_constant(branch& to, const pending& next) const;
   [[nodiscard]] result<bool> may_hold(const alternative& each);
   [[nodiscard]] std::string_view name_of(std::uint32_t value) const;
 

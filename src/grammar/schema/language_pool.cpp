@@ -199,6 +199,15 @@ std::span<const std::string_view> standard_formats() { return standard; }
 
 bool is_standard_format(std::string_view name) { return std::ranges::find(standard, name) != standard.end(); }
 
+dialect first_draft_of(std::string_view format) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, format) != names.end();
+  };
+  if (is_one_of({"uuid", "duration"})) return dialect::draft2019;
+  if (is_one_of({"json-pointer", "uri-reference", "uri-template"})) return dialect::draft6;
+  return is_one_of({"date-time", "email", "hostname", "ipv4", "ipv6", "uri"}) ? dialect::draft4 : dialect::draft7;
+}
+
 bool is_narrowed_format(std::string_view name) {
   return std::ranges::any_of(narrowed, [&](const char* each) { return name == each; });
 }

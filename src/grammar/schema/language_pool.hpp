@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/schema/format_rule.hpp"
 #include "grammar/text/regex.hpp"
 
 namespace skein::grammar {
@@ -43,6 +44,8 @@ class language_pool {
 [[nodiscard]] std::span<const std::string_view> standard_formats();
 /// True for these; others are annotations that nothing checks.
 [[nodiscard]] bool is_standard_format(std::string_view name);
+/// The first draft that has a standard format; validators of older ones may ignore it.
+[[nodiscard]] dialect first_draft_of(std::string_view format);
 /// True if no automaton can decide the format: language_pool narrows it.
 [[nodiscard]] bool is_narrowed_format(std::string_view name);
 

@@ -12,7 +12,9 @@ namespace {
 std::string key_of(const decimal& d) { return (d.negative ? "-" : "") + d.digits + "e" + std::to_string(d.point); }
 
 std::string key_of(const number_rules& r) {
-  std::string key = r.integer ? (r.plain ? "I" : "i") : r.not_integer ? "f" : "n";
+  std::string key = r.integer ? "i" : "n";
+  if (r.not_integer) key += 'f';
+  if (r.plain) key += 'p';
   if (r.least) key += (r.least->exclusive ? ">" : "]") + key_of(r.least->value);
   if (r.most) key += (r.most->exclusive ? "<" : "[") + key_of(r.most->value);
   for (const auto& m : r.multiples) key += "*" + key_of(m);

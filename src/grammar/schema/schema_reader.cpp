@@ -133,7 +133,7 @@ result<void> schema_reader::keyword(std::uint32_t value, std::uint32_t scope) {
     made.types &= types->types;
     if (types->integer) {
       made.numbers.integer = true;
-      if (document_.rules() == dialect::draft3 || document_.rules() == dialect::draft4) made.numbers.plain = true;
+      if (document_.has_plain_integers(value)) made.numbers.plain = true;
     }
     return {};
   }

@@ -3,10 +3,14 @@
 // but that of lookarounds, of which at most depth_max may be nested.
 #include "grammar/text/regex_parser.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace skein::grammar {
 namespace {
+
+constexpr std::uint32_t short_repetition_max = 8;  // it stays part of the automaton, which then combines with others
+constexpr std::size_t followed_depth_max = 8;      // of groups whose ends are looked up
 
 /// The offset of the parenthesis that closes the group whose content begins at `text`; npos: there is none.
 std::size_t end_of_group(std::string_view text) {
@@ -31,7 +35,8 @@ std::size_t end_of_group(std::string_view text) {
 }  // namespace
 
 result<nfa::fragment> regex_parser::run() {
-  groups_.emplace_back();
+  groups_.emplace_back().open_begin = how_.open_begin;
+  groups_.back().open_end = how_.open_end;
   while (!in_.at_end()) {
     if (!work_.spend(8)) return too_much_work(work_);
     if (code.size() > work_.of().instructions_max) return size_error();
@@ -41,8 +46,40 @@ result<nfa::fragment> regex_parser::run() {
   return end_group();
 }
 
-std::optional<repetition> regex_parser::simple() const {
-  return parts_ == 1 && begins_ && ends_ ? counted_ : std::nullopt;
+std::optional<regex_parser::simple_form> regex_parser::simple() const {
+  if (complex_ || !begins_ || !ends_ || candidates_.empty()) return std::nullopt;
+  simple_form made;
+  std::uint64_t fixed = fixed_;
+  std::size_t variable = 0;
+  for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
+    const auto& [least, most] = candidates_[i];
+    const auto& best = candidates_[made.repeated];
+    variable += least != most;
+    fixed += least;
+    if (least != most || (best.least == best.most && most > best.most)) made.repeated = i;
+  }
+  if (variable > 1) return std::nullopt;
+  const auto& [least, most] = candidates_[made.repeated];
+  fixed -= least;
+  if (fixed + std::max<std::uint64_t>(least, most == repetition::no_limit ? 0 : most) >= repetition::no_limit)
+    return std::nullopt;
+  const auto more = static_cast<std::uint32_t>(fixed);
+  made.lengths = {least + more, most == repetition::no_limit ? most : most + more};
+  return made;
+}
+
+/// Notes a set with a count for simple(). True if it becomes a star.
+bool regex_parser::is_repeated_set(const repetition& count, bool is_set, bool is_last) {
+  const auto limit = count.most == repetition::no_limit ? count.least : count.most;
+  if (is_set && begins_ && !is_last && limit > short_repetition_max) {
+    candidates_.push_back(count);
+    return how_.starred == every || how_.starred == candidates_.size() - 1;
+  }
+  if (is_set && count.least == count.most)
+    fixed_ += count.least;
+  else
+    complex_ = true;
+  return false;
 }
 
 error regex_parser::size_error() const { return too_much("instructions of a pattern", work_.of().instructions_max); }
@@ -54,15 +91,22 @@ result<void> regex_parser::part() {
       if (groups_.size() == 1) return in_.wrong("unmatched )");
       in_.skip(1);
       {
+        const bool has_choices = !groups_.back().choices.empty();
         const auto made = end_group();
-        in_.flags = groups_.back().outside;
+        const auto ended = std::move(groups_.back());
+        in_.flags = ended.outside;
         groups_.pop_back();
-        return quantified(made, false);
+        if (ended.all_characters)
+          fixed_ = ended.fixed_before;
+        else
+          complex_ = complex_ || has_choices;
+        return quantified(made, ended.all_characters);
       }
     case '|':
       in_.skip(1);
       ++parts_;
       has_choices_ = has_choices_ || groups_.size() == 1;
+      complex_ = complex_ || has_choices_;
       groups_.back().choices.push_back(take_sequence());
       return {};
     case '^': in_.skip(1); return text_bound(false, in_.flags.multiline);
@@ -95,8 +139,30 @@ result<void> regex_parser::open() {
   }
   ++parts_;
   if (groups_.size() > work_.of().instructions_max) return size_error();
-  groups_.emplace_back().outside = outside;
+  begin_group(outside);
   return {};
+}
+
+void regex_parser::begin_group(const regex_flags& outside) {
+  group made;
+  made.outside = outside;
+  made.fixed_before = fixed_;
+  const auto& parent = groups_.back();
+  const bool is_first = parent.open_begin && !parent.sequence;
+  if (follows_groups_ && groups_.size() <= followed_depth_max && (is_first || parent.open_end)) {
+    const auto end = end_of_group(in_.rest());
+    const auto after = end == std::string_view::npos ? std::string_view("*") : in_.rest().substr(end + 1);
+    const bool repeated = !after.empty() && std::string_view("*+?{").find(after.front()) != std::string_view::npos;
+    made.open_begin = is_first && !repeated;
+    made.open_end = !repeated && may_be_last(after);
+  }
+  groups_.push_back(std::move(made));
+}
+
+/// Whether what comes before the rest of the expression may be the end of a match for which more does not matter.
+bool regex_parser::may_be_last(std::string_view rest) const {
+  if (!groups_.back().open_end) return false;
+  return rest.empty() || rest.front() == '|' || (rest.front() == ')' && groups_.size() > 1);
 }
 
 /// What follows `(?`, apart from lookarounds. False if these are flags for the rest of the expression.
@@ -142,10 +208,18 @@ result<void> regex_parser::look() {
   in_.skip(1);
   const auto end = end_of_group(in_.rest());
   if (end == std::string_view::npos) return in_.wrong("unterminated group");
-  const auto expression = in_.rest().substr(0, end);
-  const auto offset = in_.offset();
+  auto expression = in_.rest().substr(0, end);
+  auto offset = in_.offset();
   in_.skip(end + 1);
   if (const auto count = in_.quantifier(); !count || *count) return in_.not_supported("a repeated lookaround");
+  const bool is_first = parts_ + assertions_ == 0 && groups_.size() == 1 && !behind && !negative;
+  if (is_first && expression.starts_with('^') && !in_.flags.multiline && expression.find('|') == expression.npos) {
+    expression.remove_prefix(1);  // (?=^a) is ^(?=a)
+    ++offset;
+    ++assertions_;
+    begins_ = true;
+    append(code.assertion(nfa::op::text_begin));
+  }
   ++assertions_;
   if (how_.split_leading && !behind && is_anchored() && parts_ == 0 && assertions_ == leading_.size() + 2) {
     leading_.push_back({expression, offset, negative, in_.flags});
@@ -236,34 +310,38 @@ result<void> regex_parser::quantified(nfa::fragment made, bool is_set) {
   auto count = in_.quantifier();
   if (!count) return count.error();
   if (*count) {
-    const bool outside = groups_.size() == 1;
-    const bool first = how_.open_begin && outside && !groups_.back().sequence;
-    const bool last = how_.open_end && outside && (in_.at_end() || in_.peek() == '|');
+    const bool first = groups_.back().open_begin && !groups_.back().sequence;
+    const bool last = may_be_last(in_.rest());
     if (first || last) (*count)->most = (*count)->least;
-    const bool is_simple = is_set && begins_ && groups_.size() == 1 && parts_ == 1;
-    if (is_simple) counted_ = **count;
     bool fits = true;
-    if (is_simple && how_.keep_simple)
+    if (is_repeated_set(**count, is_set, last))
       made = code.star(made);
     else
       made = code.repeat(made, (*count)->least, (*count)->most, work_.of().instructions_max, fits);
     if (!fits) return size_error();
     if (!work_.spend(code.size() / 8)) return too_much_work(work_);
     if (const auto more = in_.quantifier(); !more || *more) return in_.wrong("nothing to repeat");
+    if (first && (*count)->most == 0) return {};
+  } else if (is_set) {
+    ++fixed_;
   }
-  append(made);
+  append(made, is_set && !*count);
   return {};
 }
 
-void regex_parser::append(const nfa::fragment& made) {
-  auto& sequence = groups_.back().sequence;
-  sequence = sequence ? code.concat(*sequence, made) : made;
+void regex_parser::append(const nfa::fragment& made, bool is_character) {
+  auto& group = groups_.back();
+  group.sequence = group.sequence ? code.concat(*group.sequence, made) : made;
+  group.is_character = is_character;
+  ++group.parts;
 }
 
 nfa::fragment regex_parser::take_sequence() {
-  auto& sequence = groups_.back().sequence;
-  const auto made = sequence ? *sequence : code.empty();
-  sequence.reset();
+  auto& group = groups_.back();
+  const auto made = group.sequence ? *group.sequence : code.empty();
+  group.sequence.reset();
+  group.all_characters = group.all_characters && group.parts == 1 && group.is_character;
+  group.parts = 0;
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "protocol/chat/call_head.hpp"
 #include "protocol/json/json_copy.hpp"
 #include "protocol/json/json_indent.hpp"
+#include "protocol/json/large_integers.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -66,7 +67,7 @@ std::optional<call_piece> call_of(json_value value) {
 std::span<const std::string_view> call_marks() { return marks; }
 
 bool call_splitter::take_calls(std::string_view json, std::vector<call_piece>& calls) const {
-  const auto document = json_document::parse(json, {});
+  const auto document = parse_with_large_integers(json);
   if (!document) return false;
   std::vector<call_piece> found;
   const auto take = [&](json_value value) {
@@ -283,7 +284,7 @@ void add_piece(const call_piece& piece, std::string& text, turn_form form) {
   text += '}';
   if (const auto at = headed ? text.rfind(headed_fence) : std::string::npos; at != std::string::npos) {
     const std::string compact = text.substr(at + headed_fence.size());
-    const auto document = json_document::parse(compact, {});
+    const auto document = parse_with_large_integers(compact);
     if (document) {
       text.erase(at + headed_fence.size());
       indent_json(text, document->root());

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "protocol/json/json_indent.hpp"
 #include "protocol/json/json_writer.hpp"
+#include "protocol/json/large_integers.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -26,7 +27,7 @@ bool is_system(const chat_message& message) { return message.role == "system" ||
 /// A tool's result: its JSON, or its text as JSON.
 std::string fenced_result(std::string_view text) {
   std::string fenced = "```json\n";
-  if (const auto document = json_document::parse(text, {}))
+  if (const auto document = parse_with_large_integers(text))
     indent_json(fenced, document->root());
   else
     json_writer(fenced).value(text);

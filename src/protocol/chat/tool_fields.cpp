@@ -7,6 +7,7 @@
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/json/json_copy.hpp"
 #include "protocol/json/json_indent.hpp"
+#include "protocol/json/large_integers.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -249,7 +250,7 @@ void read_tools(const object_reader& body, turn_form form, generation_request& o
 std::string read_arguments(const object_reader& function, std::string_view name) {
   const auto text = function.text(name);
   if (!text || text->empty()) return "{}";
-  const auto document = json_document::parse(*text, {});
+  const auto document = parse_with_large_integers(*text);
   if (!document || !document->root().is(json_kind::object)) function.refuse(name, "must be a JSON object as text");
   return std::string(*text);
 }

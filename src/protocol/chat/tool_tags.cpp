@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protocol/json/json_copy.hpp"
+#include "protocol/json/large_integers.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::string_view open_tag = "<tool_call>", close_tag = "</tool_call>",
 constexpr std::string_view blank = " \t\r\n";
 
 std::optional<tool_call> read_call(std::string_view json) {
-  const auto document = json_document::parse(json, {});
+  const auto document = parse_with_large_integers(json);
   if (!document || !document->root().is(json_kind::object)) return std::nullopt;
   const auto name = document->root().member("name");
   const auto arguments = document->root().member("arguments");

@@ -3,7 +3,7 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t pairs_max = 16, key_bytes_max = 64, value_bytes_max = 512;
+constexpr std::size_t key_bytes_max = 64;
 
 }  // namespace
 
@@ -15,9 +15,9 @@ std::optional<metadata_fields> read_metadata(const object_reader& body) {
     const auto text = value.text();
     if (!text)
       body.refuse("metadata", "must be an object of strings");
-    else if (name.size() > key_bytes_max || text->size() > value_bytes_max)
+    else if (name.size() > key_bytes_max || text->size() > metadata_value_bytes_max)
       body.refuse("metadata", "has a name longer than 64 bytes or a value longer than 512 bytes");
-    else if (all.size() == pairs_max)
+    else if (all.size() == metadata_members_max)
       body.refuse("metadata", "has more than 16 members");
     else
       all.emplace_back(name, *text);

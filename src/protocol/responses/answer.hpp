@@ -21,7 +21,12 @@ struct answer_head {
   std::string system_fingerprint{};  ///< names model, weight type and build; empty: null
   std::int64_t created = 0;          ///< Unix seconds
   bool usage_follows = false;        ///< a usage event comes at the end of the stream
+  /// What the constraint of the answer does not enforce, as a value of its metadata; empty: nothing.
+  std::string constraint_notes{};
 };
+
+/// The name of these notes in the metadata of an answer.
+inline constexpr std::string_view constraint_notes_key = "constraint_notes";
 
 /// The member `session` of a body and of a stream's last events: the session that the answer was added to.
 struct session_note {

@@ -48,6 +48,11 @@ void write_head(json_writer& out, const answer_head& head, std::string_view obje
   head.system_fingerprint.empty() ? out.null() : out.value(head.system_fingerprint);
 }
 
+void write_notes(json_writer& out, const answer_head& head) {
+  if (head.constraint_notes.empty()) return;
+  out.key("metadata").begin_object().key(constraint_notes_key).value(head.constraint_notes).end_object();
+}
+
 void write_usage(json_writer& out, const token_usage& usage) {
   out.key("usage").begin_object();
   out.key("prompt_tokens").value(usage.prompt_tokens);

@@ -20,6 +20,9 @@ struct answer_shape {
 /// The first members of every body and event: id, object, created, model, system_fingerprint.
 void write_head(json_writer& out, const answer_head& head, std::string_view object);
 
+/// The member `metadata`, if there are notes on the constraint.
+void write_notes(json_writer& out, const answer_head& head);
+
 /// The member `usage`.
 void write_usage(json_writer& out, const token_usage& usage);
 
@@ -73,6 +76,7 @@ template <typename Choice, typename WriteText>
   out.end_array();
   write_usage(out, usage);
   if (administrative) write_administrative(out, *administrative);
+  write_notes(out, head);
   write_session(out, session);
   out.end_object();
   return json;
@@ -101,6 +105,7 @@ template <typename WriteText>
   out.end_array();
   if (event.usage_follows) out.key("usage").null();
   if (event.end) write_administrative(out, *event.end);
+  if (event.end) write_notes(out, head);
   write_session(out, event.session);
   out.end_object();
   return json;

@@ -15,6 +15,10 @@ response_facts named(response_facts facts, const answer_head& head) {
   facts.id = head.id;
   facts.model = head.model;
   facts.created = head.created;
+  if (head.constraint_notes.empty()) return facts;
+  std::erase_if(facts.metadata, [](const auto& each) { return each.first == constraint_notes_key; });
+  if (facts.metadata.size() < metadata_members_max)
+    facts.metadata.emplace_back(constraint_notes_key, head.constraint_notes);
   return facts;
 }
 

@@ -358,7 +358,8 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     if (!logged.without_ending) skip_ending(k.text, !beyond_limit);
     k.facts.sampled_before = logged.tokens_sampled;
     k.facts.hidden_before = hidden;
-    k.facts.reasoned_before = k.usage.reasoning_tokens;
+    // A token that ended within a character was counted, but is sampled again.
+    k.facts.reasoned_before = std::min(k.usage.reasoning_tokens, counted);
     r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), how.after);
     return r;
   });

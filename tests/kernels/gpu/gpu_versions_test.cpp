@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_composition_change_a_bit) {
 #if SKEIN_GPU_EMULATOR == 32
 // The same with the GEMMs of sm_90a. With 40 SMs most products are split along k.
 BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_for_any_cuts_and_batches) {
-  for (const std::uint32_t sm_count : {3u, 40u}) {
+  for (const int sm_count : {3, 40}) {
     const kernels::gpu::emulator::other_device hopper({.sm_count = sm_count, .compute_capability_major = 9});
     for (const version of : {version::v4, version::v5_2, version::v6}) {
       const random_weights model(of, base_dims, dtype::f16, 5);
