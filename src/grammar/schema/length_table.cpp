@@ -270,8 +270,7 @@ result<void> add_rows(const dfa& of, const code_point_graph& graph, std::uint32_
 
 }  // namespace
 
-result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint32_t least, std::uint32_t most,
-                                                                budget& work) {
+result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint32_t most, budget& work) {
   using made_table = std::shared_ptr<const program::length_table>;
   const bool limited = most != program::none;
   auto graph = graph_of(of, work);

@@ -7,10 +7,10 @@
 
 namespace skein::grammar {
 
-/// The table for texts of at least `least` and at most `most` code points. Null if counting is enough: a text of the
-/// automaton may end (without a limit: continue) after every code point. Errors: unsupported for a limit above 4096 that
-/// matters; too_large.
-[[nodiscard]] result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint32_t least,
-                                                                              std::uint32_t most, budget& work);
+/// The table for texts of at most `most` code points and any least number of them. Null if counting is enough: a text
+/// of the automaton may end (without a limit: continue) after every code point. Errors: unsupported for a limit above
+/// 4096 that matters; too_large.
+[[nodiscard]] result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, std::uint32_t most,
+                                                                              budget& work);
 
 }  // namespace skein::grammar

@@ -116,7 +116,7 @@ result<void> scalar_builder::add_string(program::node& to, const string_rules& r
     made.most = own.most >= 0x7fffffff ? program::none : static_cast<std::uint32_t>(own.most);
     const bool limited = made.least > 0 || made.most != program::none;
     if (made.automaton && limited) {
-      auto lengths = lengths_of(*made.automaton, made.least, made.most, work_);
+      auto lengths = lengths_of(*made.automaton, made.most, work_);
       if (!lengths) return lengths.error();
       made.lengths = std::move(*lengths);
       if (made.lengths && !made.lengths->possible(made.automaton->start, made.least, made.most)) return {};
