@@ -369,7 +369,7 @@ def self_test():
         ("shared knows the service", {"actors/request/shared/b.cpp": '#include "actors/request/service/a.hpp"\n'},
          "actors/request/shared may include devices"),
         ("the database knows sessions", {"src/storage/database/b.cpp": '#include "storage/sessions/a.hpp"\n'},
-         "src/storage/database may include records"),
+         "src/storage/database may include files records"),
         ("a kernel knows GEMMs", {"kernels/gpu/sampling/b.cu": '#include "kernels/gpu/gemm/a.hpp"\n'}, "may include types"),
         ("the emulator knows its user", {"kernels/gpu/runtime/emulator/b.cpp": '#include "kernels/gpu/gemm/a.hpp"\n'},
          "runtime/emulator may include none"),
