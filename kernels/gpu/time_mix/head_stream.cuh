@@ -95,7 +95,7 @@ struct rows_of_lane {
 ///   finish(row, tile)  makes the output from tile.y
 template <typename Stored, typename Work, typename Parameters>
 __device__ void stream_heads(const device_batch& rows, const Parameters& of) {
-  constexpr slot_id nobody = ~slot_id{0};
+  constexpr slot_id no_slot = ~slot_id{0};
   using memory = warp_memory<Stored, typename Work::tile>;
   pdl_launch_dependents();
   memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
@@ -112,14 +112,14 @@ __device__ void stream_heads(const device_batch& rows, const Parameters& of) {
     return reinterpret_cast<Stored*>(static_cast<char*>(of.state) + slot * of.slot_bytes) +
            static_cast<std::size_t>(head) * head_size * head_size;
   };
-  const auto slot_of = [&](std::uint32_t of_row) { return of_row < end ? rows.runs[of_row].slot : nobody; };
+  const auto slot_of = [&](std::uint32_t of_row) { return of_row < end ? rows.runs[of_row].slot : no_slot; };
   constexpr unsigned part_bytes = sizeof mine.state[0];
   const auto part_of = [&](slot_id slot, unsigned part) {
     return head_of(slot) + part * (part_bytes / sizeof(Stored));
   };
   std::uint32_t turn = 0;  // of the two buffers, counted in parts of heads
   const auto fetch = [&](slot_id slot, unsigned part, std::uint32_t at_turn) {
-    if (slot == nobody) return;
+    if (slot == no_slot) return;
     bulk_arrival& arrived = mine.arrived[at_turn % 2];
     arrived.expect(part_bytes);
     arrived.fetch(mine.state[at_turn % 2], part_of(slot, part), part_bytes);
