@@ -31,9 +31,11 @@ matcher::matcher(const matcher& other)
 
 bool matcher::advance(std::string_view bytes) {
   now_ = threads_;
+  overflowed_ = false;
   for (const char byte : bytes) {
     next_.clear();
-    if (!machine_.step(now_, 0, now_.size(), static_cast<unsigned char>(byte), next_) || next_.empty()) return false;
+    overflowed_ = !machine_.step(now_, 0, now_.size(), static_cast<unsigned char>(byte), next_);
+    if (overflowed_ || next_.empty()) return false;
     now_.swap(next_);
   }
   return true;

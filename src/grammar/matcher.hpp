@@ -24,8 +24,10 @@ class matcher {
   matcher& operator=(const matcher&) = delete;  // the machine refers to its grammar
 
   /// Reads bytes. False, and the matcher stays as it was, if no text of the grammar continues so, or if there are too
-  /// many parallel stacks.
+  /// many parallel stacks (`overflowed`). Masks do not count stacks: they may allow a token that is refused for this.
   [[nodiscard]] bool accept(std::string_view bytes);
+  /// True if the last call of `accept` or `would_accept` needed too many parallel stacks.
+  [[nodiscard]] bool overflowed() const { return overflowed_; }
   /// True if the text so far is complete: the end of text may follow.
   [[nodiscard]] bool is_complete() const;
   /// True if nothing but the end of text may follow.
@@ -47,7 +49,8 @@ class matcher {
   mask_builder masks_;
   std::vector<thread> threads_;
   std::vector<thread> now_, next_;  // of the current call
-  std::size_t frames_max_;          // with more of them, those that are not needed are removed
+  bool overflowed_ = false;
+  std::size_t frames_max_;  // with more of them, those that are not needed are removed
 };
 
 }  // namespace skein::grammar

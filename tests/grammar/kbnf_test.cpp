@@ -71,6 +71,26 @@ BOOST_AUTO_TEST_CASE(a_list_with_left_recursion_needs_no_stack) {
   BOOST_TEST(accepts(made, "b" + std::string(10'000, 'a') + "."));
 }
 
+// Every call of `a` reads on in three ways, so the stacks of "</a></a>..." multiply.
+BOOST_AUTO_TEST_CASE(too_many_stacks_are_told_from_a_wrong_text) {
+  options small;
+  small.bounds.stacks_max = 64;
+  const std::string rules =
+      "start ::= #ex'</a>' '</a>' (a | b)+; a ::= #ex'</a>' '</a>' (a | b)+; a ::= 'a'; b ::= a a*;";
+  matcher ambiguous(grammar::from_kbnf(rules, small).value(), test::bytes_index());
+  std::size_t read = 0;
+  while (read < 100 && ambiguous.accept("</a>")) ++read;
+  BOOST_TEST(read > 0u);
+  BOOST_TEST(read < 100u);
+  BOOST_TEST(ambiguous.overflowed());
+  BOOST_TEST(!ambiguous.would_accept("</a>"));
+  BOOST_TEST(ambiguous.overflowed());
+
+  matcher clear(grammar::from_kbnf("start ::= 'ab';").value(), test::bytes_index());
+  BOOST_TEST(!clear.accept("b"));
+  BOOST_TEST(!clear.overflowed());
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_the_line) {
   const std::pair<const char*, const char*> rows[] = {
       {"", "start is missing"},
