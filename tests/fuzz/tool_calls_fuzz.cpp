@@ -1,10 +1,11 @@
-// Any bytes as an answer of a model with tools. The text and the calls are the same however the answer is cut into
-// pieces, each call has the name of a tool, and the arguments of a whole call are a JSON object. The first byte says
-// whether the answer begins with a call, and where it is cut.
+// Any bytes as an answer of a model with tools, after the stage that makes them UTF-8. The text and the calls are the
+// same however the answer is cut into pieces, each call has the name of a tool, and the arguments of a whole call are a
+// JSON object. The first byte says whether the answer begins with a call, and where it is cut.
 #include "base/check.hpp"
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/tool_tags.hpp"
 #include "protocol/json/large_integers.hpp"
+#include "tokenizer/detokenizer.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ divided divide(std::string_view text, bool at_once, std::size_t piece_bytes) {
 
 bool is_object(std::string_view json) {
   const auto document = parse_with_large_integers(json);
-  return document && document->root().is(skein::protocol::json_kind::object);
+  return document && document->root().is(json_kind::object);
 }
 
 }  // namespace
@@ -48,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const bool at_once = (data[0] & 1) != 0;
   const std::size_t piece_bytes = std::size_t{1} + (data[0] >> 1) % 16;
-  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  std::string text;
+  skein::tokenizer::utf8_assembler().push({reinterpret_cast<const char*>(data + 1), size - 1}, text);
   const divided whole = divide(text, at_once, text.size() + 1), pieces = divide(text, at_once, piece_bytes);
   skein::check(whole.text == pieces.text, "the text depends on the pieces");
   skein::check(whole.calls.size() == pieces.calls.size(), "the number of calls depends on the pieces");

@@ -153,6 +153,16 @@ BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {
   BOOST_TEST(text == "bye");
 }
 
+BOOST_AUTO_TEST_CASE(an_argument_may_be_named_twice) {
+  const std::string arguments = R"({"a":1,"a":2})";
+  for (const std::string& call :
+       {R"({"name":"add","arguments":)" + arguments + "}", R"({"arguments":)" + arguments + R"(,"name":"add"})"}) {
+    const auto out = divide("<tool_call>" + call + "</tool_call>", 30);
+    BOOST_REQUIRE_EQUAL(out.calls.size(), 1u);
+    BOOST_TEST(out.calls[0] == "add " + arguments);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(integers_beyond_64_bits) {
   for (const std::string_view key : {"arguments", "parameters"})
     for (const bool at_once : {false, true}) {

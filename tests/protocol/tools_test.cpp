@@ -93,6 +93,14 @@ BOOST_AUTO_TEST_CASE(histories_have_calls_and_results) {
              "Observation: plain\n\nAssistant: <think>\n</think");
 }
 
+// Models write such calls, and clients send them back.
+BOOST_AUTO_TEST_CASE(histories_may_name_an_argument_twice) {
+  const auto r = read("", R"({"messages":[{"role":"user","content":"1+1?"},
+    {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"a\":2}"}}]},
+    {"role":"tool","tool_call_id":"c1","content":"2"}])");
+  BOOST_TEST(prompt_of(r).find("{\"name\":\"add\",\"arguments\":{\"a\":1,\"a\":2}}") != std::string::npos);
+}
+
 model_preset headed() {
   model_preset preset;
   preset.tool_template = "headings";

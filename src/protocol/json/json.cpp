@@ -178,7 +178,7 @@ result<json_document> json_document::parse(std::string_view text, const json_lim
   constexpr bool copy_to_padded = true;
   if (const auto code = document.parser_->parse(text.data(), text.size(), copy_to_padded).get(root))
     return not_json(code, limits);
-  if (const auto path = repeated_name(root, ""))
+  if (const auto path = limits.unique_names ? repeated_name(root, "") : std::nullopt)
     return error{error_kind::invalid_argument, "the name '" + *path + "' appears twice", *path};
   document.root_ = json_access::value(root);
   return document;

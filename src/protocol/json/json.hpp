@@ -83,6 +83,7 @@ class json_value::member_iterator {
 struct json_limits {
   std::size_t bytes_max = 8u << 20;
   std::size_t depth_max = 64;  ///< nesting of arrays and objects that are not empty
+  bool unique_names = true;    ///< refuse an object with two members of one name
 };
 
 /// A parsed text. Owns up to about 12 times the text's size and frees it on destruction, so memory does not grow with

@@ -41,8 +41,9 @@ std::string with_exponents(std::string_view text) {
 }  // namespace
 
 result<json_document> parse_with_large_integers(std::string_view text) {
-  auto made = json_document::parse(text, {});
-  return made ? std::move(made) : json_document::parse(with_exponents(text), {});
+  constexpr json_limits limits{.unique_names = false};
+  auto made = json_document::parse(text, limits);
+  return made ? std::move(made) : json_document::parse(with_exponents(text), limits);
 }
 
 }  // namespace skein::protocol
