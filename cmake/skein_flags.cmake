@@ -21,9 +21,15 @@ target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION
 
 # Linking the tests with GNU ld takes four times the CPU time of LLVM's linker.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-  find_program(SKEIN_LLD ld.lld HINTS /usr/lib/llvm-19/bin)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    find_program(SKEIN_LLD ld.lld HINTS /usr/lib/llvm-19/bin)
+    set(lld --ld-path=${SKEIN_LLD})
+  else()
+    find_program(SKEIN_LLD ld.lld)
+    set(lld -fuse-ld=lld)
+  endif()
   if(SKEIN_LLD)
-    target_link_options(skein_flags INTERFACE -fuse-ld=lld)
+    target_link_options(skein_flags INTERFACE ${lld})
   endif()
 endif()
 
