@@ -67,6 +67,7 @@ BENCHMARK_CAPTURE(gemms, bf16, "bf16")->Apply(row_counts);
 BENCHMARK_CAPTURE(gemms, f16, "fp16")->Apply(row_counts);
 BENCHMARK_CAPTURE(gemms, f32, "fp32")->Apply(row_counts);
 BENCHMARK_CAPTURE(gemms, int8, "int8")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, fp8, "fp8")->Apply(row_counts);
 BENCHMARK_CAPTURE(gemms, int4, "int4")->Apply(row_counts);
 BENCHMARK_CAPTURE(gemms, nf4, "nf4")->Apply(row_counts);
 

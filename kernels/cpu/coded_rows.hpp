@@ -5,9 +5,15 @@
 
 #include "kernels/cpu/packed_matrix.hpp"
 
-/// Activations as 16-bit integers, for GEMMs with quantised weights. A group of inputs, the same as that of the
-/// weights, shares one scale, so an activation is off by at most 2^-16 of the largest of its group (2^-14 for nf4).
+/// Activations as 16-bit integers, for GEMMs with quantised weights other than fp8. A group of inputs, the same as that
+/// of the weights, shares one scale, so an activation is off by at most 2^-16 of the largest of its group (2^-14 for
+/// nf4).
 namespace skein::kernels::cpu {
+
+/// Whether GEMMs with these weights take integers; with the others they take fp32.
+[[nodiscard]] constexpr bool takes_integers(weight_element element) {
+  return element >= weight_element::int8 && element != weight_element::fp8;
+}
 
 /// Follows the integers of a row, once for each group.
 struct coded_group {

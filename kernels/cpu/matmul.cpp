@@ -19,6 +19,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/coded_tile-inl.hpp"
+#include "kernels/cpu/fp8_tile-inl.hpp"
 #include "kernels/cpu/panel-inl.hpp"
 #include "kernels/cpu/vector_math-inl.hpp"
 
@@ -143,7 +144,10 @@ template <class Strip, std::size_t kRows>
 HWY_NOINLINE void tile_row(const tile_source& source, std::size_t strips, float* sums, std::size_t panel_sums) {
   constexpr std::size_t kStrips = strips_for(kRows);
   std::size_t strip = 0;
-  if constexpr (is_quantised(Strip::element)) {
+  if constexpr (Strip::element == weight_element::fp8) {
+    for (; strip + kStrips <= strips; strip += kStrips) fp8_tile<kRows, kStrips>(source, strip, sums, panel_sums);
+    for (; strip < strips; ++strip) fp8_tile<kRows, 1>(source, strip, sums, panel_sums);
+  } else if constexpr (takes_integers(Strip::element)) {
     for (; strip + kStrips <= strips; strip += kStrips)
       coded_tile<Strip, kRows, kStrips>(source, strip, sums, panel_sums);
     for (; strip < strips; ++strip) coded_tile<Strip, kRows, 1>(source, strip, sums, panel_sums);
@@ -171,7 +175,7 @@ void sum_task(const task& work) {
   constexpr std::size_t kBlock = kQuantised ? 512 : 16384 / line_bytes(Strip::element);
   const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : kBlock;
   const std::size_t group = kQuantised ? matrix.format().group : block;
-  constexpr std::size_t element_bytes = kQuantised ? sizeof(std::int16_t) : sizeof(float);
+  constexpr std::size_t element_bytes = takes_integers(Strip::element) ? sizeof(std::int16_t) : sizeof(float);
   for (std::size_t input = 0; input == 0 || input < inputs; input += block) {
     const std::size_t panels_at_once = groups == 1 ? work.panels : 1;
     for (std::size_t panel = 0; panel < work.panels; panel += panels_at_once) {
@@ -222,6 +226,7 @@ void run_task(const task& work) {
     case weight_element::int8: sum_task<int8_strip>(work); break;
     case weight_element::int4: sum_task<int4_strip>(work); break;
     case weight_element::nf4: sum_task<nf4_strip>(work); break;
+    case weight_element::fp8: sum_task<fp8_strip>(work); break;
   }
   using size = std::size_t;
   switch (work.what->how) {
@@ -280,7 +285,7 @@ void matmul::code_inputs(std::size_t rows, std::span<const gemm> gemms, std::spa
   std::size_t count = 0, bytes = 0;
   for (std::size_t i = 0; i < gemms.size(); ++i) {
     const packed_matrix& matrix = *gemms[i].matrix;
-    if (!matrix.format().quantised()) continue;
+    if (!takes_integers(matrix.format().element)) continue;
     quantised[count++] = i;
     from[i] = bytes;
     bytes += rows * coded_layout(matrix.inputs(), matrix.format().group).stride;
@@ -331,7 +336,7 @@ void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
               first_panel,
               std::min(task_panels_max, matrix.panels() - first_panel),
               sums_.data() + thread * sums_per_thread};
-    if (matrix.format().quantised()) {
+    if (takes_integers(matrix.format().element)) {
       const coded_layout layout(matrix.inputs(), matrix.format().group);
       work.in = coded_.data() + coded[p], work.in_stride = layout.stride, work.groups_at = layout.groups;
     }

@@ -34,7 +34,8 @@ struct gemm {
 /// GEMMs over one set of rows, computed together in one phase of the pool.
 ///
 /// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator; with quantised weights
-/// over the exact sums of their groups, whose activations are rounded to 16-bit integers (coded_rows.hpp). Rows,
+/// over the sums of their groups, which are exact, of activations rounded to 16-bit integers (coded_rows.hpp), or fp32
+/// with fp8. Rows,
 /// panels, threads and blocks only determine when that happens, so a row's result is bitwise independent of batch
 /// composition.
 class matmul {

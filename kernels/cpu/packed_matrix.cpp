@@ -46,12 +46,14 @@ void write_lines(const std::byte* from, std::size_t count, std::byte* lines) {
 constexpr std::size_t group_max = 128;
 
 /// Writes a line of a quantised panel, beginning at one input of a group; int8 codes become unsigned.
-void write_codes(const std::uint8_t (&codes)[panel_outputs][group_max], std::size_t input, bool bytes,
+void write_codes(const std::uint8_t (&codes)[panel_outputs][group_max], std::size_t input, weight_element element,
                  std::byte* line) {
   for (std::size_t at = 0; at < coded_line_bytes; ++at) {
     const std::size_t output = at / 16 * 4 + at % 8 / 2 + (at % 16 < 8 ? 0 : half_panel), i = input + at % 2;
-    const std::uint8_t* of = codes[output];
-    line[at] = static_cast<std::byte>(bytes ? of[i] ^ 0x80 : of[i] | of[i + 2] << 4);
+    const std::uint8_t *of = codes[output], *in_order = codes[at / 2];
+    line[at] = element == weight_element::fp8    ? std::byte{in_order[i]}
+               : element == weight_element::int8 ? static_cast<std::byte>(of[i] ^ 0x80)
+                                                 : static_cast<std::byte>(of[i] | of[i + 2] << 4);
   }
 }
 
@@ -113,7 +115,10 @@ void packed_matrix::pack_panel(const tensor_view& view, bool transposed, std::si
 void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std::size_t panel) {
   const row_reader rows(view, transposed);
   const std::size_t first = panel * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
-  const bool bytes = format_.element == weight_element::int8;
+  const std::size_t line_inputs = coded_line_bytes / line_bytes(format_.element);
+  const auto place_of_scale = [&](std::size_t output) {
+    return format_.element == weight_element::fp8 ? output : place_in_pairs(output);
+  };
   alignas(64) float weights[group_max];
   std::uint8_t codes[panel_outputs][group_max];
   for (std::size_t input = 0; input < inputs_; input += format_.group) {
@@ -122,22 +127,22 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
     std::memset(codes, 0, sizeof codes);
     for (std::size_t j = 0; j < count; ++j) {
       if (half_scales_) {
-        scales[place_in_pairs(j)] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
+        scales[place_of_scale(j)] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
         continue;
       }
       if (view.quantised()) {
-        scales[place_in_pairs(j)] = read_group(view, first + j, input, std::span(codes[j]).first(inputs));
+        scales[place_of_scale(j)] = read_group(view, first + j, input, std::span(codes[j]).first(inputs));
         continue;
       }
       copy_elements(rows.part(first + j, input, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(weights));
-      scales[place_in_pairs(j)] =
+      scales[place_of_scale(j)] =
           quantise_group(format_.element, std::span(weights).first(inputs), std::span(codes[j]).first(inputs));
     }
     std::byte* lines = memory_.data() + panel * panel_bytes() + offset_of(input);
     std::memcpy(lines, scales, sizeof scales);
     lines += scale_line_bytes;
-    for (std::size_t i = 0; i < inputs; i += bytes ? 2 : 4, lines += coded_line_bytes)
-      write_codes(codes, i, bytes, lines);
+    for (std::size_t i = 0; i < inputs; i += line_inputs, lines += coded_line_bytes)
+      write_codes(codes, i, format_.element, lines);
   }
 }
 

@@ -21,6 +21,7 @@
 ///   int8   two inputs   a code a byte, plus 128
 ///   int4   four inputs  the first two in the low, the other two in the high halves of bytes; plus 8
 ///   nf4    four inputs  as int4
+///   fp8    two inputs   a code a byte; 32 times two bytes in output order, also the scales
 /// Each group of inputs begins with a line of 32 scales, as 16 dwords like a line of bf16: bf16, or fp16 if codes and
 /// scales are those of a GGUF file.
 namespace skein::kernels::cpu {
@@ -35,7 +36,8 @@ inline constexpr std::size_t coded_line_bytes = 2 * panel_outputs;
     case weight_element::f32: return 4 * panel_outputs;
     case weight_element::bf16:
     case weight_element::f16: return 2 * panel_outputs;
-    case weight_element::int8: return panel_outputs;
+    case weight_element::int8:
+    case weight_element::fp8: return panel_outputs;
     case weight_element::int4:
     case weight_element::nf4: break;
   }

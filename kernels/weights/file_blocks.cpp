@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/check.hpp"
+#include "kernels/weights/e4m3.hpp"
 
 namespace skein::kernels {
 
@@ -53,13 +55,17 @@ std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::siz
   const std::size_t present = std::min(codes.size(), columns - input);
   for (std::size_t i = 0; i < present; ++i) {
     const std::size_t at = input + i;
-    const auto byte = std::to_integer<std::uint8_t>(row[of.type == code_type::int8 ? at : at / 2]);
-    codes[i] = of.type == code_type::int8 ? byte : at % 2 == 0 ? byte & 15 : byte >> 4;
+    const auto byte = std::to_integer<std::uint8_t>(row[fills_bytes(of.type) ? at : at / 2]);
+    codes[i] = fills_bytes(of.type) ? byte : at % 2 == 0 ? byte & 15 : byte >> 4;
   }
   std::ranges::fill(codes.subspan(present), code_of_zero(of.type));
   const std::size_t groups = (columns + of.group - 1) / of.group;
   std::uint16_t scale;
   std::memcpy(&scale, of.scales + (output * groups + input / of.group) * sizeof scale, sizeof scale);
+  if (of.type == code_type::fp8 && std::ranges::any_of(codes, is_nan_of_e4m3)) {
+    std::ranges::fill(codes, std::uint8_t{0});  // as quantise_group() does: kernels decode finite numbers only
+    scale = f32_to_bf16(std::numeric_limits<float>::quiet_NaN());
+  }
   return scale;
 }
 

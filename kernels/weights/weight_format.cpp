@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/weight_format_names.hpp"
+#include "kernels/weights/e4m3.hpp"
 
 namespace skein::kernels {
 namespace {
@@ -14,9 +15,10 @@ struct named_element {
   std::string_view name;
   weight_element element;
 };
-constexpr named_element elements[] = {{"fp32", weight_element::f32},  {"bf16", weight_element::bf16},
-                                      {"fp16", weight_element::f16},  {"int8", weight_element::int8},
-                                      {"int4", weight_element::int4}, {"nf4", weight_element::nf4}};
+constexpr named_element elements[] = {{"fp32", weight_element::f32}, {"bf16", weight_element::bf16},
+                                      {"fp16", weight_element::f16}, {"int8", weight_element::int8},
+                                      {"fp8", weight_element::fp8},  {"int4", weight_element::int4},
+                                      {"nf4", weight_element::nf4}};
 
 constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
 
@@ -165,13 +167,21 @@ std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> cod
   return vanishes ? 0 : bits;
 }
 
-std::uint16_t quantise_int8(std::span<const float> weights, std::span<std::uint8_t> codes) {
-  const std::uint16_t bits = bf16_away_from_zero(largest_magnitude(weights) / 127);
+/// The scale for which the largest weight is at most `largest_code`, and the code of each weight in its unit.
+template <typename Encode>
+std::uint16_t quantise_to_range(std::span<const float> weights, std::span<std::uint8_t> codes, float largest_code,
+                                Encode encode) {
+  const std::uint16_t bits = bf16_away_from_zero(largest_magnitude(weights) / largest_code);
   const float scale = bf16_to_f32(bits);
   const float inverse = scale > 0 && std::isfinite(1 / scale) ? 1 / scale : 0;
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    codes[i] = static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded(weights[i] * inverse), -127.0f, 127.0f)));
+  for (std::size_t i = 0; i < weights.size(); ++i) codes[i] = encode(weights[i] * inverse);
   return bits;
+}
+
+std::uint16_t quantise_int8(std::span<const float> weights, std::span<std::uint8_t> codes) {
+  return quantise_to_range(weights, codes, 127, [](float w) {
+    return static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded(w), -127.0f, 127.0f)));
+  });
 }
 
 }  // namespace
@@ -190,6 +200,7 @@ weight_format format_of(const quantised_codes& codes) {
     case code_type::int8: return {weight_element::int8, codes.group};
     case code_type::int4: return {weight_element::int4, codes.group};
     case code_type::nf4: return {weight_element::nf4, codes.group};
+    case code_type::fp8: return {weight_element::fp8, codes.group};
     case code_type::none: break;
   }
   check(false, "codes of a matrix that is not quantised");
@@ -226,6 +237,7 @@ std::uint16_t quantise_group(weight_element element, std::span<const float> weig
   switch (element) {
     case weight_element::int4: return search<int4_codes>(weights, codes);
     case weight_element::nf4: return search<nf4_codes>(weights, codes);
+    case weight_element::fp8: return quantise_to_range(weights, codes, e4m3_max, f32_to_e4m3);
     default: return quantise_int8(weights, codes);
   }
 }
@@ -234,6 +246,7 @@ float dequantise(weight_element element, std::uint8_t code, float scale) {
   switch (element) {
     case weight_element::int4: return scale * static_cast<float>(static_cast<int>(code) - 8);
     case weight_element::nf4: return scale * nf4_values[code & 15];
+    case weight_element::fp8: return scale * e4m3_to_f32(code);
     default: return scale * static_cast<float>(static_cast<std::int8_t>(code));
   }
 }

@@ -11,13 +11,14 @@
 namespace skein::kernels {
 
 /// The elements of a stored matrix.
-enum class weight_element : std::uint8_t { f32, bf16, f16, int8, int4, nf4 };
+enum class weight_element : std::uint8_t { f32, bf16, f16, int8, int4, nf4, fp8 };
 
 /// How a matrix (outputs, inputs) is stored. Quantised formats divide the inputs of each output into groups; a group
 /// has one bf16 scale and a code for each weight:
 ///   int8  q in -127 .. 127,  weight = scale * q
 ///   int4  q in   -8 .. 7,    weight = scale * q
 ///   nf4   q in    0 .. 15,   weight = scale * nf4_values[q]  (NormalFloat, arXiv 2305.14314, appendix E)
+///   fp8   q of type e4m3,    weight = scale * e4m3_to_f32(q)  (e4m3.hpp)
 /// The last group of a line may be shorter.
 struct weight_format {
   weight_element element = weight_element::f32;
@@ -33,17 +34,22 @@ inline constexpr std::array<float, 16> nf4_values = {
     -1.0f,       -0.6961928f, -0.52507305f, -0.3949175f, -0.28444138f, -0.18477343f, -0.091050036f, 0.0f,
     0.07958029f, 0.1609302f,  0.2461123f,   0.33791524f, 0.44070983f,  0.562617f,    0.72295684f,   1.0f};
 
+/// The size of a code of a quantised format.
+[[nodiscard]] constexpr std::uint32_t code_bits(weight_element element) {
+  return element == weight_element::int8 || element == weight_element::fp8 ? 8 : 4;
+}
+
 /// The format of a floating type; nullopt for others.
 [[nodiscard]] std::optional<weight_format> format_of(dtype type);
 /// The format of quantised weights in a file.
 [[nodiscard]] weight_format format_of(const quantised_codes& codes);
-/// "fp32", "bf16", "fp16", "int8", "int4", "nf4", and with another group size than 64 "int4-32" and the like.
+/// "fp32", "bf16", "fp16", "int8", "fp8", "int4", "nf4", and with another group size than 64 "int4-32" and the like.
 [[nodiscard]] std::string to_string(weight_format format);
 /// The inverse of to_string; nullopt for other texts.
 [[nodiscard]] std::optional<weight_format> parse_weight_format(std::string_view text);
 
 /// Quantises one group: writes a code for each weight (int8 as two's complement, int4 as q + 8) and returns the scale
-/// as bf16 bits. int8 covers the largest weight; int4 and nf4 have the scale of the smallest squared error among
+/// as bf16 bits. int8 and fp8 cover the largest weight; int4 and nf4 have the scale of the smallest squared error among
 /// several.
 [[nodiscard]] std::uint16_t quantise_group(weight_element element, std::span<const float> weights,
                                            std::span<std::uint8_t> codes);

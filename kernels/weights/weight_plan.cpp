@@ -31,7 +31,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 std::vector<weight_plan::rule> recipe(weight_format format) {
   if (!format.quantised()) return {{"*", format}};
   const weight_format head{weight_element::int8, format.group};
-  if (format.element == weight_element::int8) return {{"*", format}};
+  if (code_bits(format.element) == 8) return {{"*", format}};
   return {{"head", head}, {"*", format}};
 }
 

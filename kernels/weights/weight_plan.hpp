@@ -24,7 +24,7 @@ class weight_plan {
   weight_plan(dtype type);  // NOLINT(google-explicit-constructor): most plans are one type
 
   /// The plan of a format's name: fp32, bf16, fp16, or a quantised one (weight_format.hpp) with its recipe:
-  ///   int8       all matrices and the head in int8
+  ///   int8, fp8  all matrices and the head in this format
   ///   int4, nf4  the same in 4 bits, except the head: int8
   /// `overrides`: "PATTERN=FORMAT,..." or empty; the first pattern that matches decides, before the recipe. A pattern
   /// may end in @FIRST-LAST, for these layers only: "ffn.*@0-7=int8". `base`: the floating type of what is not

@@ -41,7 +41,9 @@ enum class dtype : std::uint8_t { f32, bf16, f16, f64, i8, u8, i32, i64 };
 }
 
 /// How the elements of a quantised matrix are stored: kernels/weights/weight_format.hpp has the meaning of codes.
-enum class code_type : std::uint8_t { none, int8, int4, nf4 };
+enum class code_type : std::uint8_t { none, int8, int4, nf4, fp8 };
+/// Whether each code has a byte; else two share one.
+[[nodiscard]] constexpr bool fills_bytes(code_type type) { return type == code_type::int8 || type == code_type::fp8; }
 
 struct quantised_codes {
   code_type type = code_type::none;
@@ -50,7 +52,7 @@ struct quantised_codes {
 
   /// Of the codes of one row: one code a byte, or two, of which the first is in the low half.
   [[nodiscard]] std::size_t row_bytes(std::size_t columns) const {
-    return type == code_type::int8 ? columns : (columns + 1) / 2;
+    return fills_bytes(type) ? columns : (columns + 1) / 2;
   }
 };
 

@@ -168,13 +168,17 @@ struct tensor_digests {
   bool nonfinite = false;
 };
 
-/// Of a quantised tensor only the scales are read, to find NaN in them.
+/// Of a quantised tensor only the scales are read, to find NaN in them, and the codes that may be NaN.
 tensor_digests digests_of(const tensor_view& view) {
   tensor_digests found;
   if (view.quantised()) {
     const auto groups = (static_cast<std::size_t>(view.shape[1]) + view.codes.group - 1) / view.codes.group;
     const std::span scales(view.codes.scales, static_cast<std::size_t>(view.shape[0]) * groups * 2);
     found.nonfinite = holds_nonfinite(scales, dtype::bf16);
+    if (view.codes.type == code_type::fp8) {
+      const std::size_t bytes = view.codes.row_bytes(static_cast<std::size_t>(view.shape[1]));
+      found.nonfinite |= holds_nan_of_e4m3({view.data, static_cast<std::size_t>(view.shape[0]) * bytes});
+    }
     return found;
   }
   const dtype narrow = narrowest_type(view);

@@ -56,6 +56,8 @@ struct lanes {
 };
 
 constexpr std::uint64_t times_4 = 0x0001'0001'0001'0001, times_2 = 0x0000'0001'0000'0001;
+constexpr std::uint64_t times_8 = 0x0101'0101'0101'0101;
+constexpr lanes e4m3_lanes{0x7f * times_8, 0x01 * times_8, 0x80 * times_8};  // NaN has ones in the mantissa too
 constexpr lanes bf16_lanes{0x7f80 * times_4, 0x0080 * times_4, 0x8000 * times_4};
 constexpr lanes f16_lanes{0x7c00 * times_4, 0x0400 * times_4, 0x8000 * times_4};
 constexpr lanes f32_lanes{0x7f80'0000 * times_2, 0x0080'0000 * times_2, 0x8000'0000 * times_2};
@@ -82,6 +84,8 @@ bool holds_nonfinite(std::span<const std::byte> bytes, dtype type) {
   }
   return false;
 }
+
+bool holds_nan_of_e4m3(std::span<const std::byte> codes) { return !codes.empty() && holds(codes, e4m3_lanes); }
 
 bool is_unused(std::string_view tensor) {
   return tensor == "blocks.0.att.v0" || tensor == "blocks.0.att.v1" || tensor == "blocks.0.att.v2";

@@ -14,6 +14,9 @@ namespace skein::model {
 /// integer types. Branch-free, eight bytes at a time, so that it keeps up with the hash of the same bytes.
 [[nodiscard]] bool holds_nonfinite(std::span<const std::byte> bytes, dtype type);
 
+/// The same of codes of fp8, which include NaN but no infinity.
+[[nodiscard]] bool holds_nan_of_e4m3(std::span<const std::byte> codes);
+
 /// Layer 0 has no value residual: tensors of these names in a file are not used and may contain anything.
 [[nodiscard]] bool is_unused(std::string_view tensor);
 

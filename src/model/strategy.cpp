@@ -11,7 +11,7 @@ namespace skein::model {
 namespace {
 
 constexpr std::string_view available =
-    "available: fp32, fp16, bf16, int8, int4, nf4, their combinations by halves or ranges of layers, and \"\" (as "
+    "available: fp32, fp16, bf16, int8, fp8, int4, nf4, their combinations by halves or ranges of layers, and \"\" (as "
     "configured), alone or after one device (cpu, cuda, cuda:N, hip or hip:N)";
 
 struct named_form {
@@ -182,8 +182,8 @@ std::string_view lacking(const strategy& wanted) {
   return {};
 }
 
-/// The format that is nearest and at least as precise: int8 with groups of 64 has a smaller error than each of the 5 to
-/// 8 bit floats.
+/// The format that is nearest and at least as precise: int8 with groups of 64 takes no more memory than fp8 and has a
+/// smaller error than each of the 5 to 8 bit floats.
 std::string_view format_of(weight_form form) {
   switch (form) {
     case weight_form::as_stored: return "";
@@ -193,8 +193,8 @@ std::string_view format_of(weight_form form) {
     case weight_form::int4: return "int4";
     case weight_form::nf4:
     case weight_form::sf4: return "nf4";
+    case weight_form::fp8: return "fp8";
     case weight_form::int8:
-    case weight_form::fp8:
     case weight_form::fp6:
     case weight_form::fp5: break;
   }

@@ -42,7 +42,7 @@ struct plain_strategy {
   std::string device, dtype, weight_format;
 };
 /// Errors: unsupported (model_strategy) if this version cannot run it; the text lists what is available. Never falls
-/// back to a lower precision: fp8, fp6 and fp5 become int8.
+/// back to a lower precision: fp6 and fp5 become int8.
 [[nodiscard]] result<plain_strategy> buildable(const strategy& wanted);
 
 }  // namespace skein::model

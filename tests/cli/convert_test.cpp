@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {
 BOOST_AUTO_TEST_CASE(a_quantised_file_answers_as_if_it_were_quantised_while_loading, *needs_oracle) {
   for (const std::string name :
        {"tiny-4v0.safetensors", "tiny-5v2-fp16.pth", "tiny-6v0-fp16.pth", "tiny-7v0.pth", "tiny-7v0-bf16.pth"})
-    for (const std::string type : {"int8", "int4", "nf4", "int4-32", "nf4-128"}) {
+    for (const std::string type : {"int8", "fp8", "int4", "nf4", "int4-32", "nf4-128"}) {
       const convert_folder in;
       in.convert(oracle_model(name), {"--dtype", type});
       BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model(name), {"--dtype", type})), name << " as " << type);

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quantised_file_gives_the_logits_of_its_original, *needs_oracle) {
-  for (const std::string format : {"int8", "int4-32", "nf4"}) BOOST_TEST_CONTEXT(format) {
+  for (const std::string format : {"int8", "fp8", "int4-32", "nf4"}) BOOST_TEST_CONTEXT(format) {
       const test::temporary_folder folder;
       const std::string small = folder.path() / "small.safetensors";
       const auto made = run_skein({"convert", tiny("-bf16.pth"), small, "--dtype", format});

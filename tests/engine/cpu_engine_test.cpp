@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(says_what_it_serves) {
 
 BOOST_AUTO_TEST_CASE(its_plan_is_what_it_takes) {
   const opened_model model = open_model("tiny-7v0-bf16.pth");
-  const auto int4 = *kernels::weight_plan::parse("int4", "att.*@0-3=int8", dtype::bf16);
+  const auto int4 = *kernels::weight_plan::parse("int4", "att.*@0-3=int8,ffn.*=fp8", dtype::bf16);
   for (const std::optional<kernels::weight_plan>& formats :
        {std::optional<kernels::weight_plan>(), std::optional<kernels::weight_plan>(dtype::f32),
         std::optional<kernels::weight_plan>(dtype::f16), std::optional(int4)}) {

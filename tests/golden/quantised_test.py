@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Shows what quantised weights cost in quality on trained models: the mean log-probability of the next token of the case
-text-300 changes by at most 0.01 with int8 and 0.1 with 4 bits. Chunks and threads change no bit, as without quantising."""
+text-300 changes by at most 0.01 with int8, 0.02 with fp8 and 0.1 with 4 bits. Chunks and threads change no bit, as without quantising."""
 import unittest
 
 from golden_data import EARLIER, TINY, cases, np
 from logits_test import log_probabilities_of_next
 from program import logits
 
-PERMITTED = {"int8": 0.01, "int4": 0.1, "nf4": 0.1, "int4-32": 0.1, "nf4-128": 0.1}
+PERMITTED = {"int8": 0.01, "fp8": 0.02, "fp8-128": 0.02, "int4": 0.1, "nf4": 0.1, "int4-32": 0.1, "nf4-128": 0.1}
 TRAINED = [TINY, *(model for model in EARLIER if model.name.startswith("tiny"))]
 
 

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/embedding.hpp"
 #include "kernels/cpu/matmul.hpp"
+#include "kernels/weights/e4m3.hpp"
 #include "tests/kernels/every_target.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
@@ -92,18 +93,19 @@ std::vector<float> dequantise_rows(kernels::weight_format format, std::size_t in
   return scales;
 }
 
-/// Activations are rounded to a step of 2^-15 (nf4: 2^-13) of the largest of their group, and the numbers of nf4 to
-/// 8e-5.
+/// Activations are rounded to a step of 2^-15 (nf4: 2^-13; fp8: not at all) of the largest of their group, and the
+/// numbers of nf4 to 8e-5.
 void check_quantised_sums(kernels::weight_format format, const random_matrix& weights, const std::vector<float>& scales,
                           const std::vector<float>& in, const std::vector<float>& out, std::size_t inputs) {
   const bool nf4 = format.element == kernels::weight_element::nf4;
+  const double steps = nf4 ? 8191.0 : format.element == kernels::weight_element::fp8 ? 1e300 : 32767.0;
   const std::size_t outputs = weights.exact.size() / inputs, rows = in.size() / inputs;
   for (std::size_t t = 0; t < rows; ++t) {
     std::vector<double> step(inputs);
     for (std::size_t i = 0; i < inputs; ++i) {
       const std::size_t first = i / format.group * format.group;
       for (std::size_t k = first; k < std::min(first + format.group, inputs); ++k)
-        step[i] = std::max(step[i], std::abs(in[t * inputs + k]) / (nf4 ? 8191.0 : 32767.0));
+        step[i] = std::max(step[i], std::abs(in[t * inputs + k]) / steps);
     }
     for (std::size_t o = 0; o < outputs; ++o) {
       double sum = 0, size = 1e-30, off = 0;
@@ -148,7 +150,7 @@ BOOST_AUTO_TEST_CASE(quantised_gemms_equal_loops_over_dequantised_weights) {
   constexpr size sizes[] = {{1, 32, 128}, {1, 33, 1}, {1, 70, 200}, {2, 32, 64}, {7, 130, 333}, {25, 31, 1100}};
   test::for_every_target([&] {
     thread_pool pool(2);
-    for (const char* name : {"int8", "int8-32", "int4", "int4-128", "int4-32", "nf4", "nf4-128"}) {
+    for (const char* name : {"int8", "int8-32", "fp8", "fp8-32", "int4", "int4-128", "int4-32", "nf4", "nf4-128"}) {
       const auto format = *kernels::parse_weight_format(name);
       for (const size& s : sizes) {
         BOOST_TEST_CONTEXT(name << ": " << s.rows << " rows, " << s.outputs << " x " << s.inputs) {
@@ -225,6 +227,56 @@ BOOST_AUTO_TEST_CASE(codes_and_scales_of_a_file_are_used_as_they_are) {
   });
 }
 
+/// Codes of fp8 and scales as a file has them, and their weights.
+struct fp8_in_file {
+  static constexpr std::size_t outputs = 67, inputs = 254, group = 32, groups = 8;
+  std::vector<std::byte> codes, scales;
+  std::vector<float> exact;
+  tensor_view view;
+
+  /// Every row has all finite codes, each row from another place on.
+  fp8_in_file() : codes(outputs * inputs), scales(outputs * groups * 2), exact(outputs * inputs) {
+    for (std::size_t o = 0; o < outputs; ++o)
+      for (std::size_t i = 0; i < inputs; ++i) {
+        const float size = std::ldexp(1.0f + static_cast<float>(o) / 128, -static_cast<int>((o + i / group) % 9));
+        const std::uint16_t scale = f32_to_bf16(size);
+        std::memcpy(&scales[(o * groups + i / group) * 2], &scale, sizeof scale);
+        const std::size_t at = (i + 11 * o) % inputs, code = at < 0x7f ? at : at + 1;
+        codes[o * inputs + i] = static_cast<std::byte>(code);
+        exact[o * inputs + i] = size * kernels::e4m3_to_f32(static_cast<std::uint8_t>(code));
+      }
+    view = test::view_of(codes, dtype::bf16, {outputs, inputs});
+    view.codes = {code_type::fp8, group, scales.data()};
+  }
+  [[nodiscard]] std::vector<float> weights_of_product() const {
+    thread_pool pool(1);
+    const packed_matrix packed(view, false, {kernels::weight_element::fp8, group}, pool);
+    std::vector<float> units(inputs * inputs);  // each row selects the weights of one input
+    for (std::size_t i = 0; i < inputs; ++i) units[i * inputs + i] = 1;
+    const auto columns = multiply(pool, packed, units, inputs);
+    std::vector<float> weights(outputs * inputs);
+    for (std::size_t o = 0; o < outputs; ++o)
+      for (std::size_t i = 0; i < inputs; ++i) weights[o * inputs + i] = columns[i * outputs + o];
+    return weights;
+  }
+};
+
+BOOST_AUTO_TEST_CASE(every_code_of_fp8_is_decoded) {
+  test::for_every_target([&] { BOOST_TEST((fp8_in_file().weights_of_product() == fp8_in_file().exact)); });
+}
+
+BOOST_AUTO_TEST_CASE(a_code_of_nan_makes_the_sums_of_its_row_nan) {
+  test::for_every_target([&] {
+    for (const unsigned code : {0x7fu, 0xffu}) {
+      fp8_in_file file;
+      file.codes[3 * fp8_in_file::inputs + 77] = static_cast<std::byte>(code);
+      const auto weights = file.weights_of_product();
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        BOOST_REQUIRE(std::isnan(weights[i]) == (i / fp8_in_file::inputs == 3));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
   thread_pool pool(1);
   const random_matrix weights(40, 0, dtype::f32, 1);
@@ -235,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
   constexpr std::size_t outputs = 75, inputs = 301, rows = 25;
   test::for_every_target([&] {
-    for (const char* format : {"fp32", "bf16", "fp16", "int8", "int4-32", "nf4-128"}) {
+    for (const char* format : {"fp32", "bf16", "fp16", "int8", "fp8", "int4-32", "nf4-128"}) {
       thread_pool one_thread(1);
       const packed_matrix packed = random_packed(format, outputs, inputs, one_thread);
       const std::vector<float> in = random_values(rows * inputs, 6);
@@ -260,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
   constexpr std::size_t outputs = 200, inputs = 700, rows = 500;
   thread_pool pool(2);
-  for (const char* format : {"bf16", "int8", "int4", "nf4-128"}) {
+  for (const char* format : {"bf16", "int8", "fp8-32", "int4", "nf4-128"}) {
     const packed_matrix packed = random_packed(format, outputs, inputs, pool);
     const std::vector<float> in = random_values(rows * inputs, 8);
     const auto together = multiply(pool, packed, in, rows);
@@ -277,7 +329,7 @@ BOOST_AUTO_TEST_CASE(quantised_gemms_carry_nan_and_infinity) {
   constexpr std::size_t outputs = 40, inputs = 200;
   test::for_every_target([&] {
     thread_pool pool(1);
-    for (const char* format : {"int8", "int4", "nf4"}) {
+    for (const char* format : {"int8", "fp8", "int4", "nf4"}) {
       const packed_matrix packed = random_packed(format, outputs, inputs, pool);
       for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         for (const std::size_t at : {std::size_t{0}, std::size_t{77}, inputs - 1}) {

@@ -113,4 +113,22 @@ BOOST_AUTO_TEST_CASE(only_matrices_may_be_quantised) {
          "blocks.1.att.ln_x.weight' has shape");
 }
 
+// NaN among the codes of fp8 is found like NaN among floats, whatever its sign.
+BOOST_AUTO_TEST_CASE(codes_of_nan_are_refused) {
+  for (const char code : {'\x7e', '\xfe', '\x7f', '\xff'})
+    for (const std::size_t at : {0u, 63u}) {
+      auto plan = test::without(test::rwkv7_plan(test::small_dims(), dtype::f32), key);
+      plan.push_back({key + ".fp8", dtype::u8, {8, 8}, {}});
+      plan.push_back({key + ".scales", dtype::bf16, {8, 1}, {}});
+      plan = test::filled(std::move(plan));
+      for (auto& tensor : plan) {
+        if (tensor.name == key + ".fp8") tensor.data.assign(64, '\x08'), tensor.data[at] = code;
+        if (tensor.name == key + ".scales") tensor.data.assign(16, '\x3c');
+      }
+      const auto file = test::opened(file_of(plan, good("fp8 64 fp32 8x8 " + digest)));
+      BOOST_REQUIRE_MESSAGE(file, (file ? "" : file.error().message));
+      BOOST_TEST(model::identify(*file, "").nonfinite == ((code & 0x7f) == 0x7f ? key : ""));
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -106,9 +106,9 @@ BOOST_AUTO_TEST_CASE(what_is_built_is_run_and_nothing_else) {
     const char *text, *dtype, *weight_format;
   };
   for (const auto& [text, dtype, weight_format] :
-       {row{"int8", "int8", ""}, row{"quant", "nf4", ""}, row{"fp8", "int8", ""}, row{"fp5c", "int8", ""},
-        row{"cpu fp32i8", "int8", ""}, row{"gemlite", "int8", ""}, row{"int4", "int4", ""},
-        row{"attn_int8_ffn_int4", "int8", "att.*=int8,ffn.*=int4"},
+       {row{"int8", "int8", ""}, row{"quant", "nf4", ""}, row{"fp8", "fp8", ""}, row{"fp6", "int8", ""},
+        row{"fp5c", "int8", ""}, row{"attn_fp8_ffn_int4", "fp8", "att.*=fp8,ffn.*=int4"}, row{"cpu fp32i8", "int8", ""},
+        row{"gemlite", "int8", ""}, row{"int4", "int4", ""}, row{"attn_int8_ffn_int4", "int8", "att.*=int8,ffn.*=int4"},
         row{"cpu fp16i8 *20 -> cpu fp16", "fp16", "att.*@0-19=int8,ffn.*@0-19=int8"},
         row{"quant=8 quant_type=NF4 precision=Fp16", "fp16", "att.*@0-7=nf4,ffn.*@0-7=nf4"}}) {
     BOOST_TEST_CONTEXT(text) {

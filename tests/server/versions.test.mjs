@@ -71,7 +71,7 @@ describe('every version', { skip: noOracle }, () => {
   });
 
   test('runs in every format, and the format is shown', async () => {
-    for (const [strategy, dtype] of [['int8', 'int8'], ['quant', 'nf4'], ['int4', 'int4'], ['fp8', 'int8'], ['cpu fp32', 'fp32']]) {
+    for (const [strategy, dtype] of [['int8', 'int8'], ['quant', 'nf4'], ['int4', 'int4'], ['fp8', 'fp8'], ['fp6', 'int8'], ['cpu fp32', 'fp32']]) {
       for (const model of Object.keys(files)) {
         const answer = await server.post('/loadmodel', { model_filename: model, model_strategy: strategy });
         assert.equal(answer.status, 200, JSON.stringify(answer.body));

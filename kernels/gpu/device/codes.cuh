@@ -3,6 +3,7 @@
 
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/types/coded_layout.hpp"
+#include "kernels/weights/e4m3.hpp"
 
 /// Decodes quantised weights in registers, from the layout of types/coded_layout.hpp. A weight is scale * q (or scale *
 /// nf4_values[q], the value rounded to the element type first) as one product, rounded to the element type: exactly the
@@ -12,7 +13,7 @@ namespace skein::kernels::gpu {
 /// The words of a lane for eight outputs by 32 inputs (two steps).
 template <weight_element code>
 struct code_words {
-  static constexpr unsigned count = code == weight_element::int8 ? 2 : 1;
+  static constexpr unsigned count = code_bits(code) == 8 ? 2 : 1;
   std::uint32_t of[count];
 };
 
@@ -44,6 +45,7 @@ using scale_pair = std::uint32_t;
 template <typename Element, weight_element code>
 __device__ float value_of_code(int q) {
   constexpr float factor = std::is_same_v<Element, half> ? 1 / half_scale_factor : 1;
+  if constexpr (code == weight_element::fp8) return e4m3_to_f32(static_cast<std::uint8_t>(q)) * factor;
   if constexpr (code != weight_element::nf4) return static_cast<float>(q) * factor;
   constexpr float values[16] = {
       nf4_values[0] * factor,  nf4_values[1] * factor,  nf4_values[2] * factor,  nf4_values[3] * factor,
@@ -176,6 +178,18 @@ __device__ std::uint32_t signed_pair(std::uint32_t word, std::uint32_t scale, st
   return fused<Element>(masked<0x007f007f, magnitude_offset<Element>>(word), scale, less) ^ (word & 0x80008000);
 }
 
+/// Two scaled fp8 weights, rounded once. Shifted to the place of exponent and mantissa, a code has 2^-8 times its value
+/// in fp16, which is what scales there need, and 2^-120 times in bf16.
+template <typename Element>
+__device__ std::uint32_t pair_of_fp8(std::uint32_t word, std::uint32_t scale) {
+  std::uint32_t magnitudes;
+  if constexpr (std::is_same_v<Element, half>)
+    magnitudes = word << 7 & 0x3f803f80;
+  else
+    magnitudes = product<Element>(word << 4 & 0x07f007f0, 0x7b807b80);  // 2^120; exact
+  return product<Element>(magnitudes, scale) ^ (word & 0x80008000);
+}
+
 /// The values of the int4 codes at bits 0 and 16, not scaled: 128 + nibble, less 136, or for fp16 1024 + nibble,
 /// divided by 256, less 4.03125.
 template <typename Element>
@@ -248,6 +262,9 @@ __device__ void decoder<Element, code>::operator()(const code_words<code>& words
     const std::uint32_t less = codes::offset_of_magnitudes<Element>(scale), word = words.of[step];
     to[0] = codes::signed_pair<Element>(word, scale, less);
     to[1] = codes::signed_pair<Element>(codes::select(word, 0, 0x2301), scale, less);
+  } else if constexpr (code == weight_element::fp8) {
+    to[0] = codes::pair_of_fp8<Element>(words.of[step], scale);
+    to[1] = codes::pair_of_fp8<Element>(codes::select(words.of[step], 0, 0x2301), scale);
   } else {
     if constexpr (code == weight_element::int4) {
       const std::uint32_t w = words.of[0] >> 8 * step;

@@ -36,6 +36,9 @@ void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::ui
       const int q = static_cast<std::int8_t>(codes[i]);
       block[at.byte] |= static_cast<std::byte>(std::min(q < 0 ? -q : q, 127));  // a file may have -128
       if (q < 0) block[byte_of_sign(at.byte)] |= std::byte{128};
+    } else if constexpr (code == weight_element::fp8) {
+      block[at.byte] |= static_cast<std::byte>(codes[i] & 127);
+      block[byte_of_sign(at.byte)] |= static_cast<std::byte>(codes[i] & 128);
     } else {
       block[at.byte] |= static_cast<std::byte>(static_cast<unsigned>(codes[i]) << at.bit);
     }

@@ -12,6 +12,7 @@
 ///   int8  a word has the four codes of a step: [step][lower, upper][lane]. Sign and magnitude are apart, so that a
 ///         mask extracts a pair: c(2q + i) has its magnitude in the lower seven bits of byte 2i + q, and its sign in
 ///         the highest bit of the byte beside it (number xor 1)
+///   fp8   the same words: exponent and mantissa in the lower seven bits of a byte, and the sign beside it
 ///   int4  a word has the codes of two steps: [pair of steps][lower, upper][lane], each a nibble, q + 8: c(2q + i) of
 ///         step s at bit 8 (s % 2) + 4q + 16i
 ///   nf4   the same words; c(n) of step s at bit 16 (s % 2) + 4n
@@ -26,7 +27,6 @@ inline constexpr float half_scale_factor = 256;
 /// A larger scale would make 4 * 256 times it, which decoding needs, infinite in fp16.
 inline constexpr float half_scale_max = 63;
 
-[[nodiscard]] constexpr std::uint32_t code_bits(weight_element e) { return e == weight_element::int8 ? 8 : 4; }
 [[nodiscard]] constexpr std::uint32_t code_bytes_of_block(weight_element e) {
   return panel_outputs * block_inputs * code_bits(e) / 8;
 }
@@ -41,18 +41,18 @@ inline constexpr std::uint32_t scale_bytes_of_group = panel_outputs * 2;
 }
 
 /// Where the code of an output (of a panel) and an input (of a block) is: a byte of the block, and a bit of that byte.
-/// int8: the byte of the magnitude.
+/// int8 and fp8: the byte of the magnitude.
 struct code_place {
   std::uint32_t byte, bit;
 };
 [[nodiscard]] constexpr code_place place_of_code(weight_element e, std::uint32_t output, std::uint32_t input) {
   const std::uint32_t step = input / step_inputs, within = input % step_inputs, upper = output / 8;
   const std::uint32_t lane = output % 8 * 4 + within % 8 / 2, q = within / 8, i = within % 2;
-  if (e == weight_element::int8) return {((step * 2 + upper) * 32 + lane) * 4 + 2 * i + q, 0};
+  if (code_bits(e) == 8) return {((step * 2 + upper) * 32 + lane) * 4 + 2 * i + q, 0};
   const std::uint32_t bit = e == weight_element::nf4 ? step % 2 * 16 + 8 * q + 4 * i : step % 2 * 8 + 4 * q + 16 * i;
   return {((step / 2 * 2 + upper) * 32 + lane) * 4 + bit / 8, bit % 8};
 }
-/// The byte of an int8 code's sign, from that of its magnitude.
+/// The byte of the sign of an int8 or fp8 code, from that of its magnitude.
 [[nodiscard]] constexpr std::uint32_t byte_of_sign(std::uint32_t byte) { return byte ^ 1; }
 
 [[nodiscard]] constexpr std::uint32_t place_of_scale(weight_format f, std::uint32_t output, std::uint32_t input) {

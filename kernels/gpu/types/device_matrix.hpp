@@ -14,7 +14,7 @@ inline constexpr std::uint32_t matrix_tile = 64;
 
 /// A matrix on the device. Its format says how it is stored:
 ///   f32, f16, bf16   [padded(outputs), padded(inputs)] row-major; the element type of the launches that read it
-///   int8, int4, nf4  codes with the scales of their groups, laid out as in types/coded_layout.hpp
+///   int8, fp8, int4, nf4  codes with the scales of their groups, laid out as in types/coded_layout.hpp
 /// Kernels are chosen by the format, the device and the number of rows.
 struct device_matrix {
   const void* data = nullptr;
@@ -37,6 +37,7 @@ decltype(auto) with_code(weight_format format, Run run) {
   switch (format.element) {
     case weight_element::int8: return run.template operator()<weight_element::int8>();
     case weight_element::int4: return run.template operator()<weight_element::int4>();
+    case weight_element::fp8: return run.template operator()<weight_element::fp8>();
     default: return run.template operator()<weight_element::nf4>();
   }
 }

@@ -87,7 +87,7 @@ struct quantised_sizes {
   explicit quantised_sizes(const conversion& of)
       : rows(static_cast<std::uint64_t>(of.from->view.shape[0])),
         columns(static_cast<std::uint64_t>(of.from->view.shape[1])),
-        code_bytes(of.to->element == kernels::weight_element::int8 ? columns : (columns + 1) / 2),
+        code_bytes((columns * kernels::code_bits(of.to->element) + 7) / 8),
         groups((columns + of.to->group - 1) / of.to->group) {}
   std::uint64_t rows, columns;
   std::uint64_t code_bytes, groups;  ///< of a row
@@ -141,7 +141,7 @@ void quantise_row(std::span<const float> weights, kernels::weight_format format,
     scales += sizeof scale;
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::size_t at = first + i;
-      if (format.element == kernels::weight_element::int8)
+      if (kernels::code_bits(format.element) == 8)
         codes[at] = static_cast<std::byte>(of_group[i]);
       else if (at % 2 == 0)
         codes[at / 2] = static_cast<std::byte>(of_group[i]);

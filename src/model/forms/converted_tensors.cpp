@@ -14,6 +14,13 @@ namespace {
 constexpr std::string_view version_key = "skein.version", dtype_key = "skein.dtype",
                            weight_format_key = "skein.weight_format", own_keys = "skein.";
 
+struct named_codes {
+  code_type type;
+  std::string_view name;
+};
+constexpr named_codes code_names[] = {
+    {code_type::int8, "int8"}, {code_type::int4, "int4"}, {code_type::nf4, "nf4"}, {code_type::fp8, "fp8"}};
+
 /// What the metadata says of one tensor: "int4 64 bf16 512x128 <digest>", or "bf16 0 bf16 512x128 <digest>".
 struct conversion_note {
   code_type codes = code_type::none;
@@ -44,9 +51,8 @@ std::optional<conversion_note> parse_note(std::string_view text) {
   const auto words = note_words(text);
   if (words.size() != 5) return std::nullopt;
   conversion_note note;
-  if (words[0] == "int8") note.codes = code_type::int8;
-  if (words[0] == "int4") note.codes = code_type::int4;
-  if (words[0] == "nf4") note.codes = code_type::nf4;
+  for (const auto& [type, name] : code_names)
+    if (words[0] == name) note.codes = type;
   const bool quantised = note.codes != code_type::none;
   const auto group = count_in(words[1]);
   if (!group || (quantised ? *group != 32 && *group != 64 && *group != 128 : *group != 0)) return std::nullopt;
@@ -62,10 +68,6 @@ std::optional<conversion_note> parse_note(std::string_view text) {
   note.rows = rows.value_or(0), note.columns = columns.value_or(0);
   note.digest = words[4];
   return note;
-}
-
-std::string_view ending_of(code_type codes) {
-  return codes == code_type::int8 ? ".int8" : codes == code_type::int4 ? ".int4" : ".nf4";
 }
 
 /// Matrices that may be quantised: head.weight, blocks.N.att.X.weight, blocks.N.ffn.X.weight.
@@ -94,16 +96,15 @@ class joining {
       return {};
     }
     if (!may_be_quantised(name)) return fault("names a tensor that cannot be quantised");
-    const auto codes = by_name_.find(name + std::string(ending_of(note->codes))),
-               scales = by_name_.find(name + ".scales");
+    const std::string_view ending = std::ranges::find(code_names, note->codes, &named_codes::type)->name;
+    const auto codes = by_name_.find(name + '.' + std::string(ending)), scales = by_name_.find(name + ".scales");
     if (codes == by_name_.end() || scales == by_name_.end()) return fault("names no codes and scales of the file");
-    const bool bytes = note->codes == code_type::int8;
     const std::int64_t groups = note->columns / note->group + (note->columns % note->group != 0);
-    const std::int64_t width = bytes ? note->columns : note->columns / 2 + note->columns % 2;
+    const std::int64_t width = fills_bytes(note->codes) ? note->columns : note->columns / 2 + note->columns % 2;
+    const dtype type = note->codes == code_type::int8 ? dtype::i8 : dtype::u8;
     found_tensor& first = found_.tensors[codes->second];
     const found_tensor& second = found_.tensors[scales->second];
-    if (first.view.type != (bytes ? dtype::i8 : dtype::u8) || !is(first.view, note->rows, width))
-      return fault("does not fit the codes");
+    if (first.view.type != type || !is(first.view, note->rows, width)) return fault("does not fit the codes");
     if (second.view.type != dtype::bf16 || !is(second.view, note->rows, groups))
       return fault("does not fit the scales");
     tensor_view joined{first.view.data, note->type, {note->rows, note->columns}, {note->columns, 1}};

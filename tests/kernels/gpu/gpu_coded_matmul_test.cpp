@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <deque>
 
+#include "kernels/gpu/device/codes.cuh"
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "tests/kernels/gpu/coded_case.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
@@ -14,10 +15,12 @@ using values = std::vector<float>;
 
 namespace {
 
+constexpr weight_element elements[] = {weight_element::int8, weight_element::fp8, weight_element::int4,
+                                       weight_element::nf4};
+
 weight_format pick_format(random_numbers& random) {
-  constexpr weight_element elements[] = {weight_element::int8, weight_element::int4, weight_element::nf4};
   constexpr std::uint16_t groups[] = {32, 64, 128};
-  return {elements[random.below(3)], groups[random.below(3)]};
+  return {elements[random.below(std::size(elements))], groups[random.below(3)]};
 }
 
 /// Few rows most of the time, because many take long.
@@ -51,14 +54,14 @@ void compare_random(const matmul_functions& by, random_numbers& random, element 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(codes_have_places_of_their_own_within_their_block) {
-  for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
+  for (const weight_element e : elements)
     for (const std::uint16_t group : {std::uint16_t{32}, std::uint16_t{64}, std::uint16_t{128}}) {
       const weight_format f{e, group};
       std::vector<unsigned> taken(block_bytes(f) * 8);
       for (std::uint32_t o = 0; o < panel_outputs; ++o)
         for (std::uint32_t i = 0; i < block_inputs; ++i) {
           const code_place at = place_of_code(e, o, i);
-          const bool has_sign = e == weight_element::int8;
+          const bool has_sign = code_bits(e) == 8;
           for (std::uint32_t bit = 0; bit < code_bits(e) - has_sign; ++bit) ++taken[at.byte * 8 + at.bit + bit];
           if (has_sign) ++taken[byte_of_sign(at.byte) * 8 + 7];
           if (i % std::min<std::uint32_t>(group, block_inputs) == 0)
@@ -74,6 +77,38 @@ BOOST_AUTO_TEST_CASE(the_plain_product_reads_quantised_matrices) {
     compare_random(plain_matmul(), random, types[random.below(3)]);
   });
 }
+
+#if defined(SKEIN_GPU_EMULATOR)
+// In both places of a word, in either type, with scales of all sizes: the value times the scale, rounded once.
+BOOST_AUTO_TEST_CASE(every_code_of_fp8_is_decoded) {
+  const auto check = [](auto of_type, element type) {
+    using Element = decltype(of_type);
+    const decoder<Element, weight_element::fp8> decode;
+    std::size_t wrong = 0;
+    for (std::uint32_t code = 0; code < 256; ++code) {
+      if (is_nan_of_e4m3(static_cast<std::uint8_t>(code))) continue;
+      for (int exponent = -20; exponent < 6; ++exponent) {
+        const float scale = std::ldexp(1.0f + static_cast<float>(code % 128) / 128, exponent);
+        const std::uint32_t stored = type == element::f16 ? f32_to_f16(scale * half_scale_factor) : f32_to_bf16(scale);
+        for (unsigned of_pair = 0; of_pair < 4; ++of_pair) {
+          const std::uint32_t input = of_pair / 2 * 8 + of_pair % 2;  // those of lane 0
+          const std::uint32_t at = place_of_code(weight_element::fp8, 0, input).byte;
+          const std::uint32_t word = (code & 127) << 8 * at | (code & 128) << 8 * byte_of_sign(at);
+          std::uint32_t to[2];
+          decode(code_words<weight_element::fp8>{{word, 0}}, 0, stored * 0x10001, to);
+          const auto bits = static_cast<std::uint16_t>(to[of_pair / 2] >> 16 * (of_pair % 2));
+          const float got = type == element::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+          const float value = scale * e4m3_to_f32(static_cast<std::uint8_t>(code));
+          wrong += got != rounded({value}, type).front() || (to[1 - of_pair / 2] & 0x7fff7fff) != 0;
+        }
+      }
+    }
+    BOOST_TEST(wrong == 0u);
+  };
+  check(half{}, element::f16);
+  check(bf16{}, element::bf16);
+}
+#endif
 
 #if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32
 
@@ -106,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_
 // In tiles of every shape, with segments stored, added up, or added one by one.
 BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_codes) {
   const stream in;
-  for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
+  for (const weight_element e : elements)
     for (const char* const name : {"h100", "rtx4090", "t4"})
       for (const std::uint32_t rows : {12u, 100u, 140u, 520u}) {
         const imposed_card card(name);

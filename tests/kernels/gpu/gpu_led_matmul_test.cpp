@@ -266,6 +266,7 @@ BOOST_AUTO_TEST_CASE(led_launches_change_no_bit_of_a_quantised_model) {
     BOOST_TEST_CONTEXT(name << ' ' << overrides) { compare_models(wide, options, 108, saved); }
   };
   compare(element::f16, "int8", "", 4);
+  compare(element::bf16, "fp8", "", 4);
   compare(element::bf16, "int4", "", 4);
   compare(element::f16, "nf4", "", 4);
   compare(element::bf16, "int4", "att.key=int8-32", 3);

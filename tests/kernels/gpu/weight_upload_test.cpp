@@ -204,6 +204,7 @@ struct stored_codes {
     view = from;
     view.stride = {from.shape[1], 1};
     view.codes.type = format.element == weight_element::int8   ? code_type::int8
+                      : format.element == weight_element::fp8  ? code_type::fp8
                       : format.element == weight_element::int4 ? code_type::int4
                                                                : code_type::nf4;
     view.codes.group = format.group;
@@ -218,7 +219,7 @@ struct stored_codes {
         for (const int shift : {0, 8}) scales.push_back(static_cast<std::byte>(scale >> shift & 255));
         for (std::size_t i = 0; i < count; ++i) {
           const std::size_t at = begin + i;
-          if (format.element == weight_element::int8)
+          if (kernels::code_bits(format.element) == 8)
             codes[r * row_bytes + at] = static_cast<std::byte>(of_group[i]);
           else
             codes[r * row_bytes + at / 2] |= static_cast<std::byte>(of_group[i] << (at % 2 * 4));
@@ -234,7 +235,7 @@ struct stored_codes {
 // that are 0, so their codes do not count.
 BOOST_AUTO_TEST_CASE(codes_of_a_file_become_the_panels_of_its_original) {
   random_numbers random(11);
-  for (const auto code : {weight_element::int8, weight_element::int4, weight_element::nf4})
+  for (const auto code : {weight_element::int8, weight_element::fp8, weight_element::int4, weight_element::nf4})
     for (const std::uint16_t group : std::initializer_list<std::uint16_t>{32, 64, 128})
       for (const element type : {element::f16, element::bf16}) {
         const weight_format format{code, group};

@@ -8,7 +8,7 @@
 /// decodes and multiplies, so that no barrier stands between a warp and its weights. Only the inputs of the batch go
 /// through shared memory, in chunks.
 ///
-/// int8 and NF4 with up to 16 rows (is_turned): two warps share a panel, with eight outputs each. These are on the
+/// int8, fp8 and NF4 with up to 16 rows (is_turned): two warps share a panel, with eight outputs each. These are on the
 /// narrow side of the instruction, and the rows of the batch on the other. A matrix of 16,384 outputs has only two
 /// panels for each scheduler of an H100, and a warp alone issues an instruction in four cycles; so twice as many warps
 /// take less time, although each loads the inputs. The sums are the same chains of products and have the same bits.
@@ -35,7 +35,7 @@ struct few_rows_tiling : tiling<64, t::columns, 4, 1, 2, takes::one> {
   static constexpr int outputs = turned ? turned_outputs : 64, tiles_n = turned ? 1 : t::columns / 8;
   static constexpr weight_element code = code_;
   /// Blocks that a warp requests ahead: their codes take up to 32 registers of a lane.
-  static constexpr unsigned blocks_ahead = code == weight_element::int8 && !turned ? 4 : 8;
+  static constexpr unsigned blocks_ahead = code_bits(code) == 8 && !turned ? 4 : 8;
   static constexpr unsigned chunk_blocks = blocks_of_chunk<t>, chunks = chunks_at_once;
   static constexpr unsigned row_bytes_of_chunk = chunk_blocks * block_inputs * 2;
   static constexpr unsigned chunk_bytes = t::columns * row_bytes_of_chunk;

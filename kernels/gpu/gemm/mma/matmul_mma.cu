@@ -128,9 +128,11 @@ result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) 
 /// Products of one launch that may be launched together: of one kind of code, in launches of few rows beside the ones
 /// that are not quantised, which come first.
 class launch_groups {
+  static constexpr weight_element codes[] = {weight_element::int8, weight_element::fp8, weight_element::int4,
+                                             weight_element::nf4};
+
  public:
   launch_groups(std::span<const gemm> gemms, bool few) {
-    constexpr weight_element codes[] = {weight_element::int8, weight_element::int4, weight_element::nf4};
     const auto take = [&](auto wanted) {
       for (const gemm& p : gemms)
         if (wanted(p)) sorted_[count_++] = p;
@@ -161,7 +163,7 @@ class launch_groups {
 
  private:
   std::array<gemm, gemms_max> sorted_;
-  std::array<std::size_t, 4> ends_;
+  std::array<std::size_t, 1 + std::size(codes)> ends_;
   std::size_t count_ = 0, groups_ = 0;
 };
 

@@ -22,7 +22,7 @@ struct ring_tiling : tiling<64, t::columns, 4, 1, 4, takes::one> {
   static constexpr unsigned consumers = 128, producers = 32;
   static constexpr unsigned panels = 64 / panel_outputs;
   /// Of a stage, in blocks of 64 inputs.
-  static constexpr unsigned blocks = code == weight_element::int8 ? 2 : 4;
+  static constexpr unsigned blocks = code_bits(code) == 8 ? 2 : 4;
   static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;

@@ -1,0 +1,7 @@
+#include "kernels/gpu/gemm/mma/coded.cuh"
+
+namespace skein::kernels::gpu::mma {
+
+template result<void> launch_coded<weight_element::fp8>(mma_shape, takes, const tile_launch&);
+
+}  // namespace skein::kernels::gpu::mma
