@@ -57,13 +57,17 @@ function(skein_library name)
   endif()
 endfunction()
 
-# skein_test(name SOURCES ... DEPS ... [LABELS ...]): one Boost.Test program; the sources contain the cases, and
+# skein_test(name [THREADS] SOURCES ... DEPS ... [LABELS ...]): one Boost.Test program; the sources contain the cases, and
 # tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow; the others are
-# left to the sanitizer builds if SKEIN_SANITIZED_TESTS is off. A folder whose tests compute a lot themselves sets
-# skein_tests_compute; one whose headers take most of the compile time sets skein_unity_tests: the sources of a program
-# are compiled as one, so names in them must be unique within the program.
+# left to the sanitizer builds if SKEIN_SANITIZED_TESTS is off. With THREADS, several threads run our code in it: the
+# others are slow to ThreadSanitizer. If SKEIN_SLOW_TESTS is off, a sanitizer build leaves out all that is slow. A folder
+# whose tests compute a lot themselves sets skein_tests_compute; one whose headers take most of the compile time sets
+# skein_unity_tests: the sources of a program are compiled as one, so names in them must be unique within the program.
 function(skein_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "THREADS" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(SKEIN_SANITIZE STREQUAL "thread" AND NOT arg_THREADS AND NOT arg_LABELS)
+    set(arg_LABELS slow)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
   if(skein_unity_tests)
@@ -79,12 +83,26 @@ function(skein_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
     set(arg_LABELS sanitized)
   endif()
+  skein_left_to_the_night(left_out ${arg_LABELS})
+  if(left_out)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
   add_test(NAME ${name} COMMAND ${name} --color_output=no --log_level=error --report_level=short)
   set(limit 600)
   if(SKEIN_SANITIZE)
     set(limit 1800)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} LABELS "${arg_LABELS}")
+endfunction()
+
+# skein_left_to_the_night(variable LABEL...): whether this build does not need the program of a test with these labels.
+function(skein_left_to_the_night variable)
+  set(${variable} FALSE PARENT_SCOPE)
+  if("nightly" IN_LIST ARGN AND NOT (SKEIN_SANITIZED_TESTS AND SKEIN_SLOW_TESTS))
+    set(${variable} TRUE PARENT_SCOPE)
+  elseif(SKEIN_SANITIZE AND "slow" IN_LIST ARGN AND NOT SKEIN_SLOW_TESTS)
+    set(${variable} TRUE PARENT_SCOPE)
+  endif()
 endfunction()
 
 # skein_bench(name SOURCES ... DEPS ...): one Google Benchmark program.

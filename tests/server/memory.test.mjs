@@ -74,6 +74,14 @@ function client(head, body = [], reads = true, from = '127.0.0.1') {
   })();
   return state;
 }
+/** Returns when everything is sent, or when the server has read nothing for three seconds. */
+async function sentOrHeldBack(clients) {
+  let over = false;
+  const end = Promise.all(clients.map((c) => c.sent)).then(() => (over = true));
+  const written = () => clients.reduce((sum, c) => sum + c.socket.bytesWritten, 0);
+  for (let before = -1, since = Date.now(); !over && Date.now() < since + 3000; await Promise.race([end, pause(100)]))
+    if (written() !== before) [before, since] = [written(), Date.now()];
+}
 const statusOf = (c) => Number(/^HTTP\/1\.1 (\d+)/.exec(c.got)?.[1] ?? 0);
 const count = (clients) => {
   const counts = {};
@@ -151,7 +159,7 @@ for (const [name, begin] of Object.entries(cases)) {
     let clients;
     const { most, slowest } = await watched(async () => {
       clients = begin();
-      await Promise.all(clients.map((c) => Promise.race([c.sent, pause(60000)])));
+      await sentOrHeldBack(clients);
       await pause(2000);
       if (isOpen(begin)) return;
       const other = await complete();

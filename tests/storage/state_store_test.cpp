@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "storage/database/database_impl.hpp"
 #include "storage/records/storage_keys.hpp"
@@ -290,30 +289,4 @@ BOOST_AUTO_TEST_CASE(relabelling_keeps_the_floats) {
   BOOST_TEST(
       (decode_state(moved, layout, "model").value().state == decode_state(record, layout, "model").value().state));
   BOOST_TEST((decode_state(moved, layout, "model").value().label.key == state_key{8, 9}));
-}
-
-BOOST_AUTO_TEST_CASE(workers_and_the_owner_of_the_log_do_not_disturb_each_other) {
-  const test::temporary_folder folder;
-  const auto db = test::opened(folder.path());
-  const auto layout = large_layout();
-  state_store states(db, layout, "model", dtype::f32);
-  std::atomic<int> wrong = 0;
-  const auto work = [&](std::uint64_t owner) {
-    auto state = model::state_of(layout, std::vector<float>(layout.floats()));
-    for (std::uint64_t number = 1; number <= 12; ++number) {
-      std::ranges::fill(model::floats_in(state), static_cast<float>(100 * owner + number));
-      if (!states.put({"model", default_tenant, {owner, number}, number}, state)) ++wrong;
-      const auto got = states.get({owner, number});
-      if (!got || !*got || (**got).state != state) ++wrong;
-    }
-  };
-  std::thread first(work, 1), second(work, 2), third(work, 3);
-  for (int i = 0; i < 200; ++i)
-    succeed(
-        db->internals().write(safety::logged, [&](change_list& c) { c.put(family::running, "k", std::to_string(i)); }));
-  first.join();
-  second.join();
-  third.join();
-  BOOST_TEST(wrong == 0);
-  BOOST_TEST(states.list().value().size() == 36u);
 }
