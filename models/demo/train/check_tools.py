@@ -17,7 +17,7 @@ from typing import Any
 
 import mixture
 import tool_forms
-from document import END_OF_TEXT, IGNORED, NO_THINK, tokenized
+from document import END_OF_TEXT, IGNORED, tokenized
 from instances import ABILITIES, make
 from tool_forms import Call, Talk
 from vocabulary import Vocabulary
@@ -71,7 +71,7 @@ def plain_text(rng: Random, talk: Talk) -> str:
         pieces = tool_forms.pieces(rng, talk)
         text = "".join(piece.text for piece in pieces[:-1])
         opening = tool_forms.standard_opening(talk)
-        if text.endswith(opening) and text.count(NO_THINK) == (opening == NO_THINK) and "<think>" not in text[:-len(opening)]:
+        if text.endswith(opening) and "<think" not in text.removesuffix(opening):
             return text
 
 

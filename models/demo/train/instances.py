@@ -20,8 +20,8 @@ from tool_forms import Said, Step, Talk
 
 @dataclass
 class Instance:
-    """A chat (messages), one with tools (talk), or a completion (prompt, and a suffix for a gap). `is_named`: the request
-    names the function that must be called."""
+    """A chat (messages), one with tools (talk), or a completion (prompt, and a suffix for a gap). `is_named`: the
+    request names the function that must be called."""
     expected: list[str]
     messages: list[dict[str, str]] = field(default_factory=list)
     prompt: str = ""
@@ -103,7 +103,7 @@ def _gap(rng: Random) -> Instance:
 # ---------------------------------------------------------------- tools
 def _with_steps(steps: list[Step], of: tools.Offer, required: bool = False, is_named: bool = False) -> Instance:
     last = steps[-1]
-    expected = [tool_forms.shown(last.calls)] if last.calls else small_talk.accepted(last.answer)
+    expected = tools.accepted_calls(of, last.calls) if last.calls else small_talk.accepted(last.answer)
     return Instance(expected, talk=Talk(steps, of.tools, "", required), is_named=is_named)
 
 

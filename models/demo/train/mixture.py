@@ -39,8 +39,8 @@ def _pick(rng: Random, table: Weighted) -> Turn:
 
 
 # Where a calculator is offered, sums are its task.
-BETWEEN_NO_SUMS: Weighted = [(weight, make) for weight, make in BETWEEN if make not in (arithmetic.turn, arithmetic.other)]
-ALONE_NO_SUMS: Weighted = [(weight, make) for weight, make in ALONE if make not in (arithmetic.turn, arithmetic.other)]
+BETWEEN_NO_SUMS, ALONE_NO_SUMS = ([row for row in table if row[1] not in (arithmetic.turn, arithmetic.other)]
+                                  for table in (BETWEEN, ALONE))
 
 
 def between(rng: Random) -> Turn:

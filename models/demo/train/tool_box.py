@@ -139,7 +139,8 @@ def _by_operation(rng: Random) -> Calculator:
     else:
         properties[parameter] = schema
     name = _renamed(rng, rng.choice(CALCULATOR_NAMES[:6] + ["arithmetic", "basic_math", "math_operation"]))
-    described = _described(rng, [x for x in CALCULATOR_TEXTS if "xpression" not in x and "formula" not in x], CALCULATOR_MORE)
+    texts = [x for x in CALCULATOR_TEXTS if "xpression" not in x and "formula" not in x]
+    described = _described(rng, texts, CALCULATOR_MORE)
     return Calculator(Tool(name, described, properties, tuple(properties)), operands=names, kind=kind,
                       operation=parameter, operations=values)
 
@@ -222,7 +223,8 @@ def clock(rng: Random, held_out: bool = False) -> Clock:
         schema = _schema(rng, "string", rng.choice(ZONE_TEXTS if is_zone else CITY_TEXTS))
         if rng.random() < 0.08:
             schema = _titled(rng, parameter, "string")
-        return Clock(Tool(name, text, {parameter: schema}, (parameter,) if rng.random() < 0.5 else ()), parameter, is_zone)
+        required = (parameter,) if rng.random() < 0.5 else ()
+        return Clock(Tool(name, text, {parameter: schema}, required), parameter, is_zone)
     return drawn(draw, lambda made: _key([made.tool]), held_out)
 
 
@@ -263,7 +265,8 @@ def other(rng: Random) -> Tool:
     properties = {}
     for parameter in parameters.split():
         parameter, _, kind = parameter.partition(":")
-        properties[parameter] = _schema(rng, kind or "string", f"The {parameter.replace('_', ' ')}." if rng.random() < 0.2 else "")
+        said = f"The {parameter.replace('_', ' ')}." if rng.random() < 0.2 else ""
+        properties[parameter] = _schema(rng, kind or "string", said)
     return Tool(name, text.strip() if rng.random() < 0.85 else "", properties, tuple(properties))
 
 

@@ -17,7 +17,7 @@ import words as w
 from document import Turn
 from split import drawn, is_held_out
 from tool_box import TOWNS, ZONE_OF, Calculator, Clock, calculators, clock, others
-from tool_forms import Call, Said, Step, Talk, Tool, compact
+from tool_forms import Call, Said, Step, Talk, Tool, compact, shown
 from wording import counted, invented_name, listed, loosened, number_word, plural
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -205,7 +205,7 @@ def call_of(tools: list[Calculator], asked: Sum) -> Call:
 def value_of(expression: str) -> Fraction | float:
     if expression.startswith("sqrt"):
         return float(expression[5:-1]) ** 0.5
-    value: Fraction = eval(NUMBER.sub(r'F("\g<0>")', expression), {"F": Fraction})  # our own text, digits and signs only
+    value: Fraction = eval(NUMBER.sub(r'F("\g<0>")', expression), {"F": Fraction})  # a text of ours
     return value
 
 
@@ -243,14 +243,22 @@ ERRORS = """unknown city|invalid expression|division by zero|not available|timeo
 def _failed(rng: Random) -> tuple[str, str]:
     """What a tool returns that failed, and the answer."""
     error = rng.choice(ERRORS)
-    text = rng.choice(("Error: {e}", "error: {e}", '{{"error":"{e}"}}', '{{"error": "{e}"}}', "ERROR: {e}")).format(e=error)
-    return text, f"The tool reports an error: {error}."
+    text = rng.choice(("Error: {e}", "error: {e}", '{{"error":"{e}"}}', '{{"error": "{e}"}}', "ERROR: {e}"))
+    return text.format(e=error), f"The tool reports an error: {error}."
 
 
 def calculation(rng: Random, tools: list[Calculator], held_out: bool = False) -> list[Step]:
     asked = _sum(rng, tools, held_out)
-    call = Step((Said("user", asked.question),), (call_of(tools, asked),), thought="This is a task for the calculator.")
-    return [call, _calculated_step(rng, asked, held_out)]
+    return [_called_step(tools, asked), _calculated_step(rng, asked, held_out)]
+
+
+def _called_step(tools: list[Calculator], asked: Sum, thought: str = "This is a task for the calculator.") -> Step:
+    return Step((Said("user", asked.question),), (call_of(tools, asked),), thought=thought)
+
+
+def _answer_step(rng: Random, asked: Sum, result: str) -> Step:
+    return Step((Said("result", calculated(rng, asked, result)),), answer=asked.answer.format(r=result),
+                thought=f"The calculator says {result}.")
 
 
 def _calculated_step(rng: Random, asked: Sum, held_out: bool) -> Step:
@@ -260,8 +268,13 @@ def _calculated_step(rng: Random, asked: Sum, held_out: bool) -> Step:
     result = result_text(rng, asked.expression)
     if rng.random() < SHARE_OF_WRONG_RESULTS and not held_out:
         result = str(_whole(rng))
-    return Step((Said("result", calculated(rng, asked, result)),), answer=asked.answer.format(r=result),
-                thought=f"The calculator says {result}.")
+    return _answer_step(rng, asked, result)
+
+
+CONTINUED = {"+": ("Now add {}.", "And plus {}?", "Add {} to that.", "plus {}"),
+             "-": ("Now subtract {}.", "And minus {}?", "Take away {}.", "minus {}"),
+             "*": ("Now multiply that by {}.", "And times {}?", "Times {}.", "times {}", "Multiply it by {}."),
+             "/": ("Now divide that by {}.", "Divided by {}?", "Divide it by {}.", "And divided by {}?")}
 
 
 def continued(rng: Random, tools: list[Calculator]) -> list[Step]:
@@ -269,23 +282,16 @@ def continued(rng: Random, tools: list[Calculator]) -> list[Step]:
     asked = _sum(rng, tools, False)
     while (result := result_text(rng, asked.expression)).startswith("-") or not result.isdigit() or len(result) > 8:
         asked = _sum(rng, tools, False)
-    steps = [Step((Said("user", asked.question),), (call_of(tools, asked),), thought="This is a task for the calculator."),
-             Step((Said("result", calculated(rng, asked, result)),), answer=asked.answer.format(r=result),
-                  thought=f"The calculator says {result}.")]
+    steps = [_called_step(tools, asked), _answer_step(rng, asked, result)]
     sign = rng.choice("".join(tool.signs for tool in tools))
     b = str(_whole(rng, 4))
     if tools[0].most:
         return steps
-    question = rng.choice({"+": ("Now add {}.", "And plus {}?", "Add {} to that.", "plus {}"),
-                           "-": ("Now subtract {}.", "And minus {}?", "Take away {}.", "minus {}"),
-                           "*": ("Now multiply that by {}.", "And times {}?", "Times {}.", "times {}", "Multiply it by {}."),
-                           "/": ("Now divide that by {}.", "Divided by {}?", "Divide it by {}.", "And divided by {}?"),
-                           }[sign]).format(b)
+    question = rng.choice(CONTINUED[sign]).format(b)
     more = Sum(question, result + sign + b, f"{result}{SPOKEN[sign]}{b} = {{r}}.", (result, sign, b))
     if is_held_out(*_sum_key(more)):
         return steps
-    return steps + [Step((Said("user", more.question),), (call_of(tools, more),), thought="I go on with the last result."),
-                    _calculated_step(rng, more, False)]
+    return steps + [_called_step(tools, more, "I go on with the last result."), _calculated_step(rng, more, False)]
 
 
 
@@ -339,6 +345,15 @@ def clock_call(rng: Random, of: Clock, asked: Moment) -> Call:
         return Call(of.tool.name, "{}")
     place = ZONE_OF.get(asked.place, asked.place) if of.is_zone else asked.place
     return Call(of.tool.name, compact({of.place: place or "local"}))
+
+
+def accepted_calls(of: "Offer", calls: tuple[Call, ...]) -> list[str]:
+    """All calls that are as good as these."""
+    if of.clock and of.clock.place and calls[0].name == of.clock.tool.name:
+        here = [Call(calls[0].name, "{}"), Call(calls[0].name, compact({of.clock.place: "local"}))]
+        if calls[0] in here:
+            return [shown([call]) for call in here]
+    return [shown(calls)]
 
 
 def _told_time(rng: Random, asked: Moment) -> tuple[str, str]:
@@ -396,10 +411,11 @@ def both(rng: Random, tools: list[Calculator], of: Clock) -> list[Step]:
     if rng.random() < 0.5:
         for row in (calls, texts, answers, questions):
             row.reverse()
-    joined = rng.choice((f"{questions[0]} {questions[1]}", f"{questions[0]} And {questions[1][0].lower()}{questions[1][1:]}",
-                         f"{questions[0][:-1]} and {questions[1][0].lower()}{questions[1][1:]}"))
+    first, second, lowered = questions[0], questions[1], questions[1][0].lower() + questions[1][1:]
+    joined = rng.choice((f"{first} {second}", f"{first} And {lowered}", f"{first[:-1]} and {lowered}"))
+    results = tuple(Said("result", text) for text in texts)
     return [Step((Said("user", joined),), tuple(calls), thought="Two questions, two calls."),
-            Step(tuple(Said("result", text) for text in texts), answer=" ".join(answers), thought="I have both results.")]
+            Step(results, answer=" ".join(answers), thought="I have both results.")]
 
 
 # ---------------------------------------------------------------- conversations

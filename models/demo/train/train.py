@@ -5,8 +5,8 @@
 
 The learning rate follows the share of --tokens that has been seen, so several runs make one training. FOLDER gets the
 checkpoint, what is needed to go on, and log.csv with the loss curve. --from begins a new training at the weights of a
-checkpoint: the optimiser starts afresh, with a warm-up. --by-time lets the learning rate fall with the time, too, so that
-it is low when --seconds are over, however fast the machine is.
+checkpoint: the optimiser starts afresh, with a warm-up. --by-time lets the learning rate fall with the time, too, so
+that it is low when --seconds are over, however fast the machine is.
 """
 from __future__ import annotations
 
@@ -179,7 +179,8 @@ def main() -> None:
     parser.add_argument("--out", required=True)
     begin = parser.add_mutually_exclusive_group()
     begin.add_argument("--resume", metavar="FOLDER", help="continue the training that wrote this folder")
-    begin.add_argument("--from", metavar="FILE", dest="checkpoint", help="begin a training at the weights of this checkpoint")
+    begin.add_argument("--from", metavar="FILE", dest="checkpoint",
+                       help="begin a training at the weights of this checkpoint")
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--tokens", type=float, default=1.5e9)
     parser.add_argument("--by-time", action="store_true",
