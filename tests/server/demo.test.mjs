@@ -148,9 +148,9 @@ test('a conversation as its template has it, is the prompt that is fed', async (
 
 test('its lessons with tools have the bytes of the prompts that are fed', async () => {
   const train = join(root, 'models/demo/train');
-  const { stdout } = await run('python3', [join(train, 'check_tools.py'), '--url', server.url, '--count', '150',
+  const { stdout } = await run('python3', [join(train, 'check_tools.py'), '--url', server.url, '--count', '60',
     '--vocabulary', join(root, 'models/demo/skein-demo.vocab.txt')]);
-  assert.match(stdout, /^150 conversations /);
+  assert.match(stdout, /^60 conversations /);
 });
 
 test('an installed program includes it', async () => {
