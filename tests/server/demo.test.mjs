@@ -146,6 +146,13 @@ test('a conversation as its template has it, is the prompt that is fed', async (
   assert.deepEqual([bad.status, bad.body.error.param], [400, 'messages']);
 });
 
+test('its lessons with tools have the bytes of the prompts that are fed', async () => {
+  const train = join(root, 'models/demo/train');
+  const { stdout } = await run('python3', [join(train, 'check_tools.py'), '--url', server.url, '--count', '60',
+    '--vocabulary', join(root, 'models/demo/skein-demo.vocab.txt')]);
+  assert.match(stdout, /^60 conversations /);
+});
+
 test('an installed program includes it', async () => {
   const prefix = join(folder, 'usr');
   const build = process.env.SKEIN_BUILD_DIR ?? join(binary, '..');

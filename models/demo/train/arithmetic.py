@@ -45,7 +45,7 @@ def _subtract_thought(a: int, b: int) -> str:
 
 
 def addition(rng: Random, held_out: bool = False) -> Turn:
-    a, b = drawn(lambda: (_operand(rng), _operand(rng)), lambda p: _key("+", *p), held_out)
+    a, b = drawn(lambda: (_operand(rng), _operand(rng)), lambda p: key("+", *p), held_out)
     thought = _add_thought(a, b)
     if rng.random() < 0.12:
         name, noun = rng.choice(NAMES), rng.choice(FRUITS + THINGS)
@@ -64,7 +64,7 @@ def subtraction(rng: Random, held_out: bool = False) -> Turn:
     def draw() -> tuple[int, int]:
         a, b = _operand(rng), _operand(rng)
         return (max(a, b), min(a, b)) if rng.random() < 0.8 else (a, b)
-    a, b = drawn(draw, lambda p: _key("-", *p), held_out)
+    a, b = drawn(draw, lambda p: key("-", *p), held_out)
     thought = _subtract_thought(a, b)
     if rng.random() < 0.12 and a >= b:
         name, noun = rng.choice(NAMES), rng.choice(FRUITS + THINGS)
@@ -83,7 +83,7 @@ def subtraction(rng: Random, held_out: bool = False) -> Turn:
     return Turn(loosened(rng, question), f"{a} - {b} = {a - b}.", thought)
 
 
-def _key(sign: str, a: int, b: int) -> tuple[object, ...]:
+def key(sign: str, a: int, b: int) -> tuple[object, ...]:
     """What makes a sum an instance; the order of the numbers matters in a subtraction only."""
     return ("add", min(a, b), max(a, b)) if sign == "+" else ("subtract", a, b)
 
@@ -99,7 +99,7 @@ def _three(rng: Random) -> Turn:
         return rng.randint(1, 60), rng.randint(1, 30), rng.randint(1, 9)
 
     a, b, c = draw()
-    while is_held_out(*_key(first, a, b)) or is_held_out(*_key(second, result(first, a, b), c)):
+    while is_held_out(*key(first, a, b)) or is_held_out(*key(second, result(first, a, b), c)):
         a, b, c = draw()
     half = result(first, a, b)
     question = rng.choice(("What is {}?", "{}", "{} =", "How much is {}?",
@@ -125,19 +125,19 @@ def _doubled(rng: Random) -> Turn:
 
 def chained(rng: Random) -> list[Turn]:
     """A sum, then more added to its result or taken from it."""
-    first = drawn(lambda: (rng.randint(1, 60), rng.randint(1, 39)), lambda p: _key("+", *p), False)
+    first = drawn(lambda: (rng.randint(1, 60), rng.randint(1, 39)), lambda p: key("+", *p), False)
     result = sum(first)
     turns = [Turn(loosened(rng, rng.choice(ADD).format(a=first[0], b=first[1])), f"{first[0]} + {first[1]} = {result}.",
                   _add_thought(*first))]
     for _ in range(rng.choice((1, 1, 2))):
         if rng.random() < 0.5:
-            step = drawn(lambda: rng.randint(1, 40), lambda x: _key("+", result, x), False)
+            step = drawn(lambda: rng.randint(1, 40), lambda x: key("+", result, x), False)
             question = rng.choice(("Now add {}.", "And plus {}?", "Add {} to that.", "now add {}", "plus {}",
                                    "And another {}?")).format(step)
             turns.append(Turn(question, f"{result} + {step} = {result + step}.", _add_thought(result, step)))
             result += step
         else:
-            step = drawn(lambda: rng.randint(1, max(1, min(40, result))), lambda x: _key("-", result, x), False)
+            step = drawn(lambda: rng.randint(1, max(1, min(40, result))), lambda x: key("-", result, x), False)
             question = rng.choice(("Now subtract {}.", "And minus {}?", "Take away {}.", "minus {}",
                                    "Now take {} away.")).format(step)
             turns.append(Turn(question, f"{result} - {step} = {result - step}.", _subtract_thought(result, step)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the loss curve of a training as SVG.
 
-    curve.py log.csv loss.svg
+    curve.py log.csv... loss.svg        one log for each training; the next begins where the one before ended
 """
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ LINES = [("loss", "#3b6fb6", "training"), ("held_out_loss", "#c2543b", "held-out
 def read(path: str) -> list[dict[str, float]]:
     with open(path, encoding="utf-8") as file:
         return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def joined(paths: list[str]) -> list[dict[str, float]]:
+    rows: list[dict[str, float]] = []
+    for path in paths:
+        before = rows[-1]["tokens"] if rows else 0.0
+        rows += [{**row, "tokens": before + row["tokens"]} for row in read(path)]
+    return rows
 
 
 def drawn(rows: list[dict[str, float]]) -> str:
@@ -49,5 +57,5 @@ def drawn(rows: list[dict[str, float]]) -> str:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
-        out.write(drawn(read(sys.argv[1])))
+    with open(sys.argv[-1], "w", encoding="utf-8") as out:
+        out.write(drawn(joined(sys.argv[1:-1])))

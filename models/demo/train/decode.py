@@ -87,6 +87,6 @@ def judge(model: Rwkv7, vocabulary: Vocabulary, instances: list[Instance], token
         if answer in instance.expected:
             right += 1
         else:
-            asked = instance.messages[-1]["content"] if instance.messages else instance.prompt
+            asked = instance.rendered()[-200:] if instance.is_chat() else instance.prompt
             wrong.append(f"{asked!r} -> {answer!r}, not {instance.expected[0]!r}")
     return Score(right, sum(ended for _, ended in written), len(instances), wrong)

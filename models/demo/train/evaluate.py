@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import instances
 import stories
 from instances import Instance
+from tool_forms import Call, shown
 from mixture import learn_known_words
 from vocabulary import END_OF_TEXT, Vocabulary
 
@@ -39,9 +40,9 @@ class Server:
     def ask(self, instance: Instance, fields: dict[str, Any]) -> Answer:
         # The end of text is the only stop, so that finish_reason tells whether the model wrote it.
         body: dict[str, Any] = {"max_tokens": TOKENS_MAX, "stop_tokens": [END_OF_TEXT], **fields}
-        if instance.messages:
-            choice = self._post("/v1/chat/completions", {"messages": instance.messages, **body})
-            return Answer(choice["message"]["content"], choice["finish_reason"] == "stop")
+        if instance.is_chat():
+            choice = self._post("/v1/chat/completions", {**instance.request(), **body})
+            return Answer(text_of(choice["message"]), choice["finish_reason"] in ("stop", "tool_calls"))
         if instance.suffix is not None:
             body["suffix"] = instance.suffix
         choice = self._post("/v1/completions", {"prompt": instance.prompt, **body})
@@ -53,6 +54,16 @@ class Server:
         with urllib.request.urlopen(request, timeout=600) as response:
             choice: dict[str, Any] = json.load(response)["choices"][0]
         return choice
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """The answer, its calls as the instances have them."""
+    text = message["content"] or ""
+    calls = [Call(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or []]
+    try:
+        return text + shown(calls)
+    except ValueError:  # cut within the arguments
+        return text + str(calls)
 
 
 def share(part: int, whole: int) -> str:

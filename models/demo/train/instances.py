@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
-from typing import Callable
+from typing import Any, Callable
 
 import arithmetic
 import counting
@@ -12,19 +12,27 @@ import memory
 import mixture
 import phrasebook
 import small_talk
+import tool_forms
+import tools
 from document import NO_THINK, Turn
+from tool_forms import Said, Step, Talk
 
 
 @dataclass
 class Instance:
-    """Either a chat (messages) or a completion (prompt, and a suffix for a gap)."""
+    """A chat (messages), one with tools (talk), or a completion (prompt, and a suffix for a gap). `is_named`: the
+    request names the function that must be called."""
     expected: list[str]
     messages: list[dict[str, str]] = field(default_factory=list)
     prompt: str = ""
     suffix: str | None = None
+    talk: Talk | None = None
+    is_named: bool = False
 
     def rendered(self) -> str:
         """The bytes that the server makes of it."""
+        if self.talk is not None:
+            return tool_forms.prompt(self.talk)
         if not self.messages:
             if self.suffix is None:
                 return self.prompt
@@ -33,10 +41,30 @@ class Instance:
         return "".join(f"{who[m['role']]}: {m['content']}\n\n" for m in self.messages) + NO_THINK
 
     def answer_of(self, written: str) -> str:
-        """What the server shows of what the model wrote."""
-        if self.messages:
-            return written.removeprefix(">").lstrip("\n")
-        return written
+        """What the server shows of what the model wrote; calls as tool_forms.shown has them."""
+        if not self.is_chat():
+            return written
+        text = written.removeprefix(">").lstrip("\n")
+        return tool_forms.shown(tool_forms.calls_in(text)) or text if self.talk is not None else text
+
+    def is_chat(self) -> bool:
+        return bool(self.messages) or self.talk is not None
+
+    def to_write(self) -> str:
+        """What the model should write: the first answer that counts as right, with what closes the opened tag."""
+        if self.talk is None or not self.talk.steps[-1].calls:
+            return (">\n" if self.is_chat() else "") + self.expected[0]
+        calls = tool_forms.written(self.talk.steps[-1].calls)
+        return "\n" + calls if self.talk.required else ">\n" + tool_forms.FENCE + calls
+
+    def request(self) -> dict[str, Any]:
+        """The body of a chat request, without sampling."""
+        if self.talk is None:
+            return {"messages": self.messages}
+        made = tool_forms.request(self.talk)
+        if self.is_named:
+            made["tool_choice"] = {"type": "function", "function": {"name": self.talk.steps[-1].calls[0].name}}
+        return made
 
 
 def _chat(turns: list[Turn], expected: list[str], system: str = "") -> Instance:
@@ -72,6 +100,53 @@ def _gap(rng: Random) -> Instance:
     return Instance([gap.middle], prompt=gap.prefix, suffix=gap.suffix or None)
 
 
+# ---------------------------------------------------------------- tools
+def _with_steps(steps: list[Step], of: tools.Offer, required: bool = False, is_named: bool = False) -> Instance:
+    last = steps[-1]
+    expected = tools.accepted_calls(of, last.calls) if last.calls else small_talk.accepted(last.answer)
+    return Instance(expected, talk=Talk(steps, of.tools, "", required), is_named=is_named)
+
+
+def _exchange(rng: Random, needs: str) -> tuple[list[Step], tools.Offer]:
+    """A question that needs a tool, the call, the result and the answer."""
+    of = tools.offer(rng, True, needs)
+    if needs == "clock":
+        assert of.clock is not None
+        return tools.asking_the_clock(rng, of.clock, True), of
+    return tools.calculation(rng, of.calculators, True), of
+
+
+def _either(rng: Random) -> tuple[list[Step], tools.Offer]:
+    return _exchange(rng, rng.choice(("calculator", "calculator", "clock")))
+
+
+def _call(needs: str) -> Callable[[Random], Instance]:
+    def make(rng: Random) -> Instance:
+        steps, of = _exchange(rng, needs)
+        return _with_steps(steps[:1], of)
+    return make
+
+
+def _required_call(rng: Random) -> Instance:
+    steps, of = _either(rng)
+    return _with_steps(steps[:1], of, True, rng.random() < 0.4)
+
+
+def _from_result(rng: Random) -> Instance:
+    return _with_steps(*_either(rng))
+
+
+NOT_NEEDED = [counting.spelling, counting.letters, counting.things, small_talk.chat, small_talk.about]
+
+
+def _no_call(rng: Random) -> Instance:
+    of = tools.offer(rng, True)
+    turn = rng.choice(NOT_NEEDED)(rng, True)
+    while not tools.fits_without(of, turn):
+        turn = rng.choice(NOT_NEEDED)(rng, True)
+    return _with_steps([Step((Said("user", turn.user),), answer=turn.answer)], of)
+
+
 GAP = "filling a gap"
 
 ABILITIES: dict[str, Callable[[Random], Instance]] = {
@@ -90,6 +165,11 @@ ABILITIES: dict[str, Callable[[Random], Instance]] = {
     GAP: _gap,
     "small talk": _turn(small_talk.chat),
     "questions about Skein": _turn(small_talk.about),
+    "calculator call": _call("calculator"),
+    "clock call": _call("clock"),
+    "required call": _required_call,
+    "answer from the result": _from_result,
+    "no call when not needed": _no_call,
 }
 
 

@@ -12,12 +12,15 @@ import phrasebook
 import poems
 import small_talk
 import stories
+import tool_forms
+import tools
 import words
 from document import Document, Piece, Turn, conversation, tokenized
 from plots import TRAITS
 from vocabulary import Vocabulary
 from wording import article, plural
 
+TOOLS_WEIGHT = 18           # beside 105 of the other documents
 DOCUMENT_TOKENS_MAX = 1008  # longer ones are drawn again
 
 Weighted = list[tuple[int, Callable[[Random], Turn]]]
@@ -33,6 +36,11 @@ ALONE: Weighted = [(10, small_talk.chat), (14, small_talk.about), (22, arithmeti
 
 def _pick(rng: Random, table: Weighted) -> Turn:
     return rng.choices([make for _, make in table], [weight for weight, _ in table])[0](rng)
+
+
+# Where a calculator is offered, sums are its task.
+BETWEEN_NO_SUMS, ALONE_NO_SUMS = ([row for row in table if row[1] not in (arithmetic.turn, arithmetic.other)]
+                                  for table in (BETWEEN, ALONE))
 
 
 def between(rng: Random) -> Turn:
@@ -105,9 +113,22 @@ def _never_told(rng: Random) -> list[Piece]:
     return conversation(rng, turns, _system(rng))
 
 
+def _with_tools(rng: Random) -> list[Piece]:
+    return tool_forms.pieces(rng, talk_with_tools(rng))
+
+
+def talk_with_tools(rng: Random) -> tool_forms.Talk:
+    if rng.random() < 0.06:
+        def remembered(ask: Callable[[Random], Turn]) -> list[Turn]:
+            return memory.talk(rng, ask, rng.choice((0, 1, 2, 3, 5))).turns
+        return tools.offered_only(rng, remembered, lambda r: _pick(r, BETWEEN_NO_SUMS), between, "")
+    system = _system(rng) if rng.random() < 0.6 else rng.choice(tools.SYSTEMS)
+    return tools.talk(rng, lambda r: _pick(r, ALONE_NO_SUMS), lambda r: _pick(r, ALONE), system)
+
+
 DOCUMENTS: list[tuple[int, Callable[[Random], list[Piece]]]] = [
     (20, _memory), (42, _single_turns), (3, _never_told), (7, _follow_ups), (16, phrasebook.pieces), (15, fill.pieces),
-    (2, stories.pieces)]
+    (2, stories.pieces), (TOOLS_WEIGHT, _with_tools)]
 
 
 def pieces(rng: Random) -> list[Piece]:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Trains the demo model; may be stopped and resumed.
 
-    train.py --vocabulary FILE --out FOLDER [--resume FOLDER] --seconds 500 --tokens 1500000000
+    train.py --vocabulary FILE --out FOLDER [--resume FOLDER | --from FILE] --seconds 500 --tokens 1500000000
 
 The learning rate follows the share of --tokens that has been seen, so several runs make one training. FOLDER gets the
-checkpoint, what is needed to go on, and log.csv with the loss curve.
+checkpoint, what is needed to go on, and log.csv with the loss curve. --from begins a new training at the weights of a
+checkpoint: the optimiser starts afresh, with a warm-up. --by-time lets the learning rate fall with the time, too, so
+that it is low when --seconds are over, however fast the machine is.
 """
 from __future__ import annotations
 
@@ -31,6 +33,7 @@ from wkv7 import Documents, check_gradients
 WARM_UP_TOKENS = 30e6
 GRADIENT_NORM_MAX = 1.0
 LOG_STEPS = 100
+VALIDATION_INSTANCES = 60  # of each ability, as far as they fit into a batch
 GRADIENT_ERROR_MAX = 1e-3
 
 
@@ -42,10 +45,11 @@ def to_device(batch: Batch, device: str) -> tuple[Tensor, Tensor, Stream]:
     return tokens, targets, Stream(Documents(first, count), continues[:-1])
 
 
-def learning_rate(peak: float, seen: float, total: float) -> float:
+def learning_rate(peak: float, seen: float, total: float, time_done: float) -> float:
+    """`time_done`: the share of the time that has passed, where that counts, too."""
     if seen < WARM_UP_TOKENS:
         return peak * seen / WARM_UP_TOKENS
-    done = min(1.0, (seen - WARM_UP_TOKENS) / (total - WARM_UP_TOKENS))
+    done = min(1.0, max(time_done, (seen - WARM_UP_TOKENS) / (total - WARM_UP_TOKENS)))
     return peak * (0.005 + 0.995 * (0.5 + 0.5 * math.cos(math.pi * done)))
 
 
@@ -73,6 +77,8 @@ class Training:
         self.optimizer = make_optimizer(self.model, args.lr)
         self.step, self.seconds = 0, 0.0
         self.log: list[list[float]] = []
+        if args.checkpoint:
+            load_rounded(self.model, args.checkpoint)
         if args.resume:
             progress = load_training(args.resume, self.model, self.optimizer)
             self.step, self.seconds = int(progress["step"]), progress["seconds"]
@@ -89,13 +95,12 @@ class Training:
     def _validation_batch(self) -> Batch:
         """Held-out instances of all abilities with their first accepted answer."""
         documents, free = [], BATCH_TOKENS
-        for ability in instances.ABILITIES:
-            for i in instances.make(ability, 60, seed=1):
-                answer = (">\n" if i.messages else "") + i.expected[0]
-                d = tokenized([Piece(i.rendered()), Piece(answer, True)], self.vocabulary)
-                if padded(len(d.tokens)) <= free:
-                    documents.append(d)
-                    free -= padded(len(d.tokens))
+        made = [instances.make(ability, VALIDATION_INSTANCES, seed=1) for ability in instances.ABILITIES]
+        for i in (i for row in zip(*made) for i in row):  # one of each ability in turn
+            d = tokenized([Piece(i.rendered()), Piece(i.to_write(), True)], self.vocabulary)
+            if padded(len(d.tokens)) <= free:
+                documents.append(d)
+                free -= padded(len(d.tokens))
         return packed(documents[:DOCUMENTS_MAX - 1])
 
     def _loss(self, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
@@ -116,7 +121,8 @@ class Training:
             asked = time.time()
             batch = to_device(next(source), self.device)
             waited += time.time() - asked
-            rate = learning_rate(args.lr, self.step * BATCH_TOKENS, args.tokens)
+            time_done = (time.time() - begin) / limit if args.by_time else 0.0
+            rate = learning_rate(args.lr, self.step * BATCH_TOKENS, args.tokens, time_done)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["factor"]
             loss = self.forward(batch)
@@ -171,9 +177,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--vocabulary", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--resume")
+    begin = parser.add_mutually_exclusive_group()
+    begin.add_argument("--resume", metavar="FOLDER", help="continue the training that wrote this folder")
+    begin.add_argument("--from", metavar="FILE", dest="checkpoint",
+                       help="begin a training at the weights of this checkpoint")
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--tokens", type=float, default=1.5e9)
+    parser.add_argument("--by-time", action="store_true",
+                        help="the learning rate follows the share of --seconds, too: it has fallen when they are over")
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--layers", type=int, default=6)

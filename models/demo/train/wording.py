@@ -71,9 +71,9 @@ def loosened(rng: Random, question: str) -> str:
     """A user's careless spelling of a message: case, punctuation, a polite word."""
     draw = rng.random()
     if draw < 0.08:
-        return question.lower().rstrip("?.!")
+        return question.lower().rstrip("?.! ")
     if draw < 0.14:
-        return question.rstrip("?.!")
+        return question.rstrip("?.! ")
     if draw < 0.19:
         return question[0].lower() + question[1:]
     if draw < 0.23 and question.endswith("?"):
