@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/device/codes.cuh"
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
+#include "kernels/weights/e4m3.hpp"
 #include "tests/kernels/gpu/coded_case.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_code_of_fp8_is_decoded) {
     const decoder<Element, weight_element::fp8> decode;
     std::size_t wrong = 0;
     for (std::uint32_t code = 0; code < 256; ++code) {
-      if (is_nan_of_e4m3(static_cast<std::uint8_t>(code))) continue;
+      if (kernels::is_nan_of_e4m3(static_cast<std::uint8_t>(code))) continue;
       for (int exponent = -20; exponent < 6; ++exponent) {
         const float scale = std::ldexp(1.0f + static_cast<float>(code % 128) / 128, exponent);
         const std::uint32_t stored = type == element::f16 ? f32_to_f16(scale * half_scale_factor) : f32_to_bf16(scale);
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(every_code_of_fp8_is_decoded) {
           decode(code_words<weight_element::fp8>{{word, 0}}, 0, stored * 0x10001, to);
           const auto bits = static_cast<std::uint16_t>(to[of_pair / 2] >> 16 * (of_pair % 2));
           const float got = type == element::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-          const float value = scale * e4m3_to_f32(static_cast<std::uint8_t>(code));
+          const float value = scale * kernels::e4m3_to_f32(static_cast<std::uint8_t>(code));
           wrong += got != rounded({value}, type).front() || (to[1 - of_pair / 2] & 0x7fff7fff) != 0;
         }
       }
