@@ -262,8 +262,13 @@ result<void> database::impl::open_families(bool read_only, bool create) {
   const auto descriptors = options_of_families(options);
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> all;
-  const auto status = read_only ? rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &all, &opened)
-                                : rocksdb::DB::Open(settings, directory, descriptors, &all, &opened);
+  rocksdb::Status status;
+  if (read_only)
+    status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &all, &opened);
+  else if (create && !env->FileExists(directory + "/CURRENT").ok())
+    status = make_database(settings, directory, descriptors, all, opened);
+  else
+    status = rocksdb::DB::Open(settings, directory, descriptors, &all, &opened);
   if (!status.ok()) {
     auto why = from_status(status, "opening " + directory);
     if (status.IsInvalidArgument())  // missing or unknown column families

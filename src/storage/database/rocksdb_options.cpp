@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <utility>
 
 #include "base/log/log.hpp"
 
@@ -122,6 +123,21 @@ std::vector<rocksdb::ColumnFamilyDescriptor> options_of_families(const database_
     all.emplace_back(std::string(to_string(of)), large ? blobs(cache, options.write_buffer_bytes) : records(cache));
   }
   return all;
+}
+
+rocksdb::Status make_database(const rocksdb::DBOptions& settings, const std::string& directory,
+                              const std::vector<rocksdb::ColumnFamilyDescriptor>& all,
+                              std::vector<rocksdb::ColumnFamilyHandle*>& handles, rocksdb::DB*& opened) {
+  auto status = rocksdb::DB::Open(settings, directory, {all.front()}, &handles, &opened);
+  if (!status.ok()) return status;
+  std::vector<rocksdb::ColumnFamilyHandle*> others;
+  status = opened->CreateColumnFamilies({all.begin() + 1, all.end()}, &others);
+  handles.insert(handles.end(), others.begin(), others.end());
+  if (status.ok()) return status;
+  for (auto* const handle : handles) (void)opened->DestroyColumnFamilyHandle(handle);
+  handles.clear();
+  delete std::exchange(opened, nullptr);
+  return status;
 }
 
 }  // namespace skein::storage

@@ -1,5 +1,6 @@
 #include "storage/repair/salvage.hpp"
 
+#include <rocksdb/file_system.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table_properties.h>
 #include <rocksdb/utilities/debug.h>
@@ -56,6 +57,28 @@ class silent_log final : public rocksdb::Logger {
  public:
   using Logger::Logv;
   void Logv(const char*, va_list) override {}
+};
+
+class files_without_options final : public rocksdb::FileSystemWrapper {
+ public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "files_without_options"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* made,
+                                    rocksdb::IODebugContext* debug) override {
+    if (fs::path(name).filename().string().starts_with("OPTIONS-")) return rocksdb::IOStatus::NotSupported();
+    return FileSystemWrapper::NewWritableFile(name, options, made, debug);
+  }
+};
+
+/// RocksDB works without its file of options, which it writes, reads back and compares as a whole for each new family:
+/// with a family for each table, that takes most of the time of a repair.
+class without_options final : public rocksdb::EnvWrapper {
+ public:
+  explicit without_options(rocksdb::Env* env) : EnvWrapper(env) {
+    file_system_ = std::make_shared<files_without_options>(env->GetFileSystem());
+    system_clock_ = env->GetSystemClock();
+  }
 };
 
 /// Collects what RocksDB's repair drops from the log; it reports that only to its own log, as "Log #14: dropping 300
@@ -144,6 +167,7 @@ salvage::salvage(const fs::path& directory, const fs::path& work)
     : directory_(directory),
       work_(work),
       env_(with_plain_errors(rocksdb::Env::Default())),
+      env_of_tables_(std::make_unique<without_options>(env_.get())),
       options_(options_of_families({})) {}
 
 result<std::unique_ptr<salvage>> salvage::open(const fs::path& directory, const fs::path& work) {
@@ -176,6 +200,9 @@ result<void> salvage::open_log() {
   listening.info_log = std::make_shared<repair_log>(damaged_);
   listening.info_log_level = rocksdb::INFO_LEVEL;
   auto status = rocksdb::RepairDB(place.string(), listening, options_);
+  for (const auto& [file, why] : damaged_)  // RocksDB goes on without the log for which the disk had no room
+    if (auto full = from_status(rocksdb::Status::IOError(why), "reading " + file); full.kind == error_kind::no_space)
+      return full;
   rocksdb::DB* opened = nullptr;
   if (status.ok()) status = rocksdb::DB::OpenForReadOnly(settings, place.string(), options_, &log_.handles, &opened);
   if (!status.ok()) return from_status(status, "reading the log of " + directory_.string());
@@ -191,7 +218,7 @@ result<void> salvage::seed_families(const fs::path& into) {
   {
     open_files made;
     rocksdb::DB* opened = nullptr;
-    auto status = rocksdb::DB::Open(settings_for(seed, *env_, true), seed.string(), options_, &made.handles, &opened);
+    auto status = make_database(settings_for(seed, *env_, true), seed.string(), options_, made.handles, opened);
     if (!status.ok()) return from_status(status, "making " + seed.string());
     made.db.reset(opened);
     for (auto* const one : made.handles)
@@ -213,8 +240,9 @@ result<void> salvage::open_tables() {
   const fs::path place = work_ / "tables";
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyDescriptor> only{options_[0]};
-  auto settings = settings_for(place, *env_, true);
-  settings.info_log = std::make_shared<silent_log>();  // it warns about each foreign file
+  auto settings = settings_for(place, *env_of_tables_, true);
+  settings.info_log =
+      std::make_shared<silent_log>();  // it warns about each foreign file, and about the missing options
   const auto status = rocksdb::DB::Open(settings, place.string(), only, &tables_.handles, &opened);
   if (!status.ok()) return from_status(status, "making " + place.string());
   tables_.db.reset(opened);

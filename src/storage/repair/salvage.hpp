@@ -80,6 +80,7 @@ class salvage {
 
   const std::filesystem::path directory_, work_;
   const std::unique_ptr<rocksdb::Env> env_;                     ///< as in database::impl: see plain_errors
+  const std::unique_ptr<rocksdb::Env> env_of_tables_;           ///< without files of options
   const std::vector<rocksdb::ColumnFamilyDescriptor> options_;  ///< one cache for all opened databases
   std::unique_ptr<blob_files> blobs_;
   open_files log_, tables_;

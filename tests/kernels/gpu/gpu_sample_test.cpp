@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(random_samples_are_those_of_the_host) {
     device_samplers device({vocab, rows, rows, 8, 2, 0});
     for (std::uint32_t b = 0; b < batches; ++b) {
       std::vector<sampling_case> cases;
-      for (std::uint32_t i = 0; i < rows; ++i) {
+      for (std::uint32_t i = 0; i < (vocab < 10000 ? rows : rows / 4); ++i) {  // the host takes long with many tokens
         cases.push_back(sampling::random_case(++seed, vocab));
         cases.back().params.logprobs = random.below(3) == 0;
         cases.back().params.top_logprobs = random.below(2) == 0 ? random.below(21) : 0;

@@ -114,7 +114,7 @@ static std::vector<kernels::sequence_run> one_token_runs(std::uint32_t count) {
 
 // A tick with enough one-token runs for blocks to take several heads: the same bits as in ticks of a few.
 BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
-  constexpr std::uint32_t heads = 9, crowd = 260, piece = 26;  // heads: one more than such a block takes
+  constexpr std::uint32_t heads = 9, crowd = 60, piece = 20;  // heads: one more than such a block takes; 512 in all
   for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
     const stream in;
     time_mix_case given(random, type, heads, crowd, crowd);
