@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(quantised_models_equal_those_of_the_cpu) {
     const random_weights model(of, dims, dtype::bf16, 1);
     compare_with_the_cpu(model.weights(), element::f16, "int8");
     compare_with_the_cpu(model.weights(), element::bf16, "nf4");
-    compare_with_the_cpu(model.weights(), version == version::v6 ? element::bf16 : element::f16, "fp8");
+    compare_with_the_cpu(model.weights(), of == version::v6 ? element::bf16 : element::f16, "fp8");
   }
   const random_weights model(version::v6, dims, dtype::bf16, 2);
   compare_with_the_cpu(model.weights(), element::f16, "int4", "att.key=int8-32,att.value@1=nf4-128,ffn.value=bf16");
