@@ -22,7 +22,7 @@
 ///   int4   four inputs  the first two in the low, the other two in the high halves of bytes; plus 8
 ///   nf4    four inputs  as int4
 /// Each group of inputs begins with a line of 32 scales, as 16 dwords like a line of bf16: bf16, or fp16 if codes and
-/// scales are those of a GGUF file.
+/// scales are those of a GGUF file or of a conversion of one.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t panel_outputs = 32;

@@ -44,8 +44,7 @@ float read_block(const tensor_view& matrix, std::size_t output, std::size_t inpu
   return f16_to_f32(scale) * blocks.factor;
 }
 
-std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
-                         std::span<std::uint8_t> codes) {
+float read_group(const tensor_view& matrix, std::size_t output, std::size_t input, std::span<std::uint8_t> codes) {
   const quantised_codes& of = matrix.codes;
   const auto columns = static_cast<std::size_t>(matrix.shape[1]);
   check(of.group > 0 && input % of.group == 0 && input < columns && codes.size() <= of.group);
@@ -60,7 +59,7 @@ std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::siz
   const std::size_t groups = (columns + of.group - 1) / of.group;
   std::uint16_t scale;
   std::memcpy(&scale, of.scales + (output * groups + input / of.group) * sizeof scale, sizeof scale);
-  return scale;
+  return of.scale_type == dtype::f16 ? f16_to_f32(scale) : bf16_to_f32(scale);
 }
 
 tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count) {
