@@ -62,8 +62,13 @@ result<void> read_shards(const fs::path& folder, const fs::path& index_path, fou
   const auto fault = [&](const std::string& tensor, const std::string& what) {
     return error{error_kind::bad_file, index_path.string() + ": tensor " + printable(tensor) + " " + what, {}};
   };
-  for (const auto& name : index->files())
+  for (const auto& name : index->files()) {
+    if (!is_regular(folder / name))
+      return error{error_kind::missing_file,
+                   index_path.string() + ": weight_map: the file " + printable(name) + " is missing",
+                   {}};
     if (const auto added = add_file(found, folder / name); !added) return added.error();
+  }
   std::vector<std::string_view> names;
   names.reserve(found.tensors.size());
   for (const auto& tensor : found.tensors) {
