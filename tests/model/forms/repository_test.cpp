@@ -203,15 +203,25 @@ BOOST_AUTO_TEST_CASE(tokenizers_of_bytes_are_read) {
   BOOST_TEST((*tokens)[1].bytes == " a");
   BOOST_TEST((*tokens)[2].bytes == "\xff");
   BOOST_TEST((*tokens)[3].bytes == std::string(1, '\0'));
+  write_file(path,
+             R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"0":[],"5":" a","6":[255]}}})");
+  const auto by_id = model::read_tokenizer_json(path);
+  BOOST_REQUIRE(by_id);
+  BOOST_REQUIRE(by_id->size() == 3u);
+  BOOST_TEST((*by_id)[1].id == 5u);
+  BOOST_TEST((*by_id)[1].bytes == " a");
+  BOOST_TEST((*by_id)[2].bytes == "\xff");
   for (const char* other : {"{\"model\":{\"type\":\"BPE\",\"vocab\":{}},\"decoder\":{\"type\":\"ByteLevel\"}}",
                             "{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}},\"decoder\":null}", "{}", "[]"}) {
     write_file(path, other);
     const auto refused = model::read_tokenizer_json(path);
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().kind == error_kind::unsupported));
-    check_names(refused.error().message, "tokenizer.json: is not a conversion of the World vocabulary");
+    check_names(refused.error().message, "tokenizer.json: is not a conversion of the World vocabulary: model.type is ");
   }
-  for (const char* damaged : {"{",
+  for (const char* damaged : {"{", R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"x":"a"}}})",
+                              R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"5":[256]}}})",
+                              R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"5":null}}})",
                               "{\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{"
                               "\"a\":-1}}}"}) {
     write_file(path, damaged);
