@@ -84,7 +84,7 @@ packed_matrix::packed_matrix(const tensor_view& view, bool transposed, weight_fo
   outputs_ = static_cast<std::size_t>(view.shape[transposed ? 1 : 0]);
   inputs_ = static_cast<std::size_t>(view.shape[transposed ? 0 : 1]);
   check(!view.quantised() || (!transposed && format == format_of(view.codes)));
-  half_scales_ = !transposed && stored_in(format, view);
+  half_scales_ = !transposed && (stored_in(format, view) || (view.quantised() && view.codes.scale_type == dtype::f16));
   memory_ = aligned_buffer<std::byte>(bytes());
   pool.run(panels(), [&](std::size_t p, std::uint32_t) {
     if (format_.quantised())
@@ -126,17 +126,15 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
     std::uint16_t scales[panel_outputs] = {};  // absent outputs have the scale 0
     std::memset(codes, 0, sizeof codes);
     for (std::size_t j = 0; j < count; ++j) {
-      if (half_scales_) {
-        scales[place_of_scale(j)] = f32_to_f16(read_block(view, first + j, input, std::span(codes[j]).first(inputs)));
-        continue;
-      }
-      if (view.quantised()) {
-        scales[place_of_scale(j)] = read_group(view, first + j, input, std::span(codes[j]).first(inputs));
+      const auto of_group = std::span(codes[j]).first(inputs);
+      if (view.quantised() || half_scales_) {
+        const float scale = view.quantised() ? read_group(view, first + j, input, of_group)
+                                             : read_block(view, first + j, input, of_group);
+        scales[place_of_scale(j)] = half_scales_ ? f32_to_f16(scale) : f32_to_bf16(scale);
         continue;
       }
       copy_elements(rows.part(first + j, input, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(weights));
-      scales[place_of_scale(j)] =
-          quantise_group(format_.element, std::span(weights).first(inputs), std::span(codes[j]).first(inputs));
+      scales[place_of_scale(j)] = quantise_group(format_.element, std::span(weights).first(inputs), of_group);
     }
     std::byte* lines = memory_.data() + panel * panel_bytes() + offset_of(input);
     std::memcpy(lines, scales, sizeof scales);

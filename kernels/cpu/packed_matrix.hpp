@@ -23,7 +23,7 @@
 ///   nf4    four inputs  as int4
 ///   fp8    two inputs   a code a byte; 32 times two bytes in output order, also the scales
 /// Each group of inputs begins with a line of 32 scales, as 16 dwords like a line of bf16: bf16, or fp16 if codes and
-/// scales are those of a GGUF file.
+/// scales are those of a GGUF file or of a conversion of one.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t panel_outputs = 32;

@@ -46,8 +46,7 @@ float read_block(const tensor_view& matrix, std::size_t output, std::size_t inpu
   return f16_to_f32(scale) * blocks.factor;
 }
 
-std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
-                         std::span<std::uint8_t> codes) {
+float read_group(const tensor_view& matrix, std::size_t output, std::size_t input, std::span<std::uint8_t> codes) {
   const quantised_codes& of = matrix.codes;
   const auto columns = static_cast<std::size_t>(matrix.shape[1]);
   check(of.group > 0 && input % of.group == 0 && input < columns && codes.size() <= of.group);
@@ -64,9 +63,9 @@ std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::siz
   std::memcpy(&scale, of.scales + (output * groups + input / of.group) * sizeof scale, sizeof scale);
   if (of.type == code_type::fp8 && std::ranges::any_of(codes, is_nan_of_e4m3)) {
     std::ranges::fill(codes, std::uint8_t{0});  // as quantise_group() does: kernels decode finite numbers only
-    scale = f32_to_bf16(std::numeric_limits<float>::quiet_NaN());
+    return std::numeric_limits<float>::quiet_NaN();
   }
-  return scale;
+  return of.scale_type == dtype::f16 ? f16_to_f32(scale) : bf16_to_f32(scale);
 }
 
 tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count) {

@@ -15,9 +15,9 @@ namespace skein::kernels {
 float read_block(const tensor_view& matrix, std::size_t output, std::size_t input, std::span<std::uint8_t> codes);
 
 /// Reads a group of a row of a matrix that is quantised in the file, which begins at `input`: writes its codes as
-/// quantise_group() does and returns the scale as bf16 bits. Codes beyond the row mean 0.
-[[nodiscard]] std::uint16_t read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
-                                       std::span<std::uint8_t> codes);
+/// quantise_group() does and returns the scale, which is exact in codes.scale_type. Codes beyond the row mean 0.
+[[nodiscard]] float read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
+                               std::span<std::uint8_t> codes);
 
 /// The view of some rows of a matrix.
 [[nodiscard]] tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count);

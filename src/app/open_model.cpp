@@ -88,12 +88,16 @@ result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& gi
 
 /// The formats of a file with quantised matrices, which a wish cannot change.
 result<kernels::weight_plan> formats_in(const model::checkpoint& file, const engine_wish& wish, dtype stored) {
-  if ((wish.dtype != "auto" && wish.dtype != file.dtype()) || !wish.weight_format.empty())
+  const bool by_tensor = file.dtype() == "auto";
+  auto kept = by_tensor ? model::formats_kept(file) : model::stored_formats{};
+  const std::string name = kept.name.empty() ? std::string(file.dtype()) : kept.name;
+  if ((wish.dtype != "auto" && wish.dtype != name) || !wish.weight_format.empty())
     return error{error_kind::invalid_argument,
-                 "dtype: " + file.path().string() + " is quantised already (" + std::string(file.dtype()) +
+                 "dtype: " + file.path().string() + " is quantised already (" + name +
                      "); accepted: auto. For another format, use the model from which it was converted",
                  "dtype"};
-  return kernels::weight_plan::parse(file.dtype(), file.weight_format(), stored);
+  if (by_tensor) return kernels::weight_plan::of_file(name, std::move(kept.rules), "", stored);
+  return kernels::weight_plan::parse(name, file.weight_format(), stored);
 }
 
 /// The formats that a wish names, for a checkpoint with matrices of this type; auto: those of the file.

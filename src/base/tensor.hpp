@@ -48,7 +48,8 @@ enum class code_type : std::uint8_t { none, int8, int4, nf4, fp8 };
 struct quantised_codes {
   code_type type = code_type::none;
   std::uint16_t group = 0;            ///< elements of a row that share a scale; the last group may be shorter
-  const std::byte* scales = nullptr;  ///< bf16 (rows, groups of a row), row-major
+  const std::byte* scales = nullptr;  ///< (rows, groups of a row), row-major
+  dtype scale_type = dtype::bf16;     ///< or f16: those of ggml's blocks
 
   /// Of the codes of one row: one code a byte, or two, of which the first is in the low half.
   [[nodiscard]] std::size_t row_bytes(std::size_t columns) const {

@@ -36,6 +36,11 @@ result<void> inspect(const inspect_command& what) {
   line("format", std::string(model->file.format()));
   line("form", model->file.form().empty() ? "original" : std::string(model->file.form()));
   for (const auto& note : model->file.notes()) line("changed", note);
+  if (model->file.chat() != model::chat_form::none)
+    line("chat", model->file.chat() == model::chat_form::names ? "turns by name (User: ...)"
+                 : model->file.chat() == model::chat_form::headings
+                     ? "turns by name, with tools below headings"
+                     : "turns by name; the model's template is not used");
   line("file_bytes", number(model->file.file_bytes()));
   line("version", std::string(to_string(info.version)));
   line("layers", number(info.layers));

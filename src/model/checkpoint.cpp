@@ -81,7 +81,7 @@ std::string_view checkpoint::weight_format() const { return impl_->found.weight_
 std::string_view checkpoint::vocabulary() const { return impl_->found.vocabulary; }
 std::span<const stated_size> checkpoint::stated() const { return impl_->found.stated; }
 
-bool checkpoint::headed_tools() const { return impl_->found.headed_tools; }
+chat_form checkpoint::chat() const { return impl_->found.chat; }
 bool checkpoint::is_folder() const { return impl_->found.paths.front() != impl_->path; }
 std::string checkpoint::name() const {
   return is_folder() ? impl_->path.filename().string() : impl_->path.stem().string();

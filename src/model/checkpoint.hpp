@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "model/adapters/adapter_choice.hpp"
+#include "model/files/chat_form.hpp"
 
 namespace skein::model {
 
@@ -55,8 +56,8 @@ class checkpoint {
   [[nodiscard]] std::string_view vocabulary() const;
   /// Sizes that a configuration file of the folder states.
   [[nodiscard]] std::span<const stated_size> stated() const;
-  /// A chat template of the model writes conversations with tools below headings.
-  [[nodiscard]] bool headed_tools() const;
+  /// Of the chat template beside the model or in its file.
+  [[nodiscard]] chat_form chat() const;
   [[nodiscard]] bool is_folder() const;
   /// The name of the folder, or of the file without its extension.
   [[nodiscard]] std::string name() const;

@@ -174,7 +174,7 @@ tensor_digests digests_of(const tensor_view& view) {
   if (view.quantised()) {
     const auto groups = (static_cast<std::size_t>(view.shape[1]) + view.codes.group - 1) / view.codes.group;
     const std::span scales(view.codes.scales, static_cast<std::size_t>(view.shape[0]) * groups * 2);
-    found.nonfinite = holds_nonfinite(scales, dtype::bf16);
+    found.nonfinite = holds_nonfinite(scales, view.codes.scale_type);
     if (view.codes.type == code_type::fp8) {
       const std::size_t bytes = view.codes.row_bytes(static_cast<std::size_t>(view.shape[1]));
       found.nonfinite |= holds_nan_of_e4m3({view.data, static_cast<std::size_t>(view.shape[0]) * bytes});

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/weights/file_blocks.hpp"
+
 namespace skein::model {
 namespace {
 
@@ -67,6 +69,25 @@ stored_formats formats_in_file(const checkpoint& file) {
   std::string from;
   for (const auto& type : by_size(types)) from += (from.empty() ? "" : ", ") + type;
   found.name = by_size(formats).front() + " (" + from + ')';
+  return found;
+}
+
+stored_formats formats_kept(const checkpoint& file) {
+  constexpr weight_format of_blocks[] = {{weight_element::int8, code_blocks::elements},
+                                         {weight_element::int4, code_blocks::elements}};
+  stored_formats found;
+  std::map<std::string, std::uint64_t> formats;  // elements
+  for (const named_tensor& tensor : file.tensors()) {
+    auto format =
+        tensor.view.quantised() ? kernels::format_of(tensor.view.codes) : kernels::format_of(tensor.view.type);
+    for (const weight_format& each : of_blocks)
+      if (kernels::stored_in(each, tensor.view)) format = each;
+    auto rule = format ? rule_for_tensor(tensor, *format) : std::nullopt;
+    if (!rule) continue;
+    if (format->quantised()) formats[kernels::to_string(*format)] += static_cast<std::uint64_t>(tensor.view.elements());
+    found.rules.push_back(std::move(*rule));
+  }
+  if (!formats.empty()) found.name = by_size(formats).front();
   return found;
 }
 

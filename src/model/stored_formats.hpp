@@ -16,4 +16,8 @@ struct stored_formats {
 };
 [[nodiscard]] stored_formats formats_in_file(const checkpoint& file);
 
+/// The formats of all matrices as the file has them: blocks of Q8_0 and Q4_0 in the format with the same codes, other
+/// types of ggml as they are decoded. The name is the most frequent quantised one; empty: none.
+[[nodiscard]] stored_formats formats_kept(const checkpoint& file);
+
 }  // namespace skein::model

@@ -1,13 +1,15 @@
 // Shows that `skein convert` keeps each bit of every model of the oracle folder, in whatever form it was stored, and
-// the model's identity; that rounded files give the logits of the original rounded while loading; and that an output
-// file appears complete or not at all.
+// the model's identity; that rounded files give the logits of the original rounded while loading; that codes and scales
+// of quantised GGUF files are kept; and that an output file appears complete or not at all.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
+#include <utility>
 
+#include "kernels/weights/weight_format.hpp"
 #include "model/model_info.hpp"
 #include "tests/cli/run_skein.hpp"
-#include "tests/model/checkpoint_builders.hpp"
+#include "tests/model/gguf_builders.hpp"
 #include "tests/support/oracle.hpp"
 
 using namespace skein;
@@ -191,6 +193,62 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
   other.replace(stated, 23, "\"skein.dtype\":\"int4-64\"");
   std::ofstream(in.out(), std::ios::binary) << other;
   check_refused(logits({}), "are quantised as int8-32, but the file says int8");
+}
+
+namespace {
+
+/// Bytes of Q8_0 or Q4_0 blocks as a row-major matrix of codes and one of scales.
+std::pair<std::string, std::string> divided(const std::string& blocks, bool eight) {
+  std::pair<std::string, std::string> parts;
+  for (std::size_t at = 0; at < blocks.size(); at += eight ? 34 : 18) {
+    parts.second += blocks.substr(at, 2);
+    if (eight) {
+      parts.first += blocks.substr(at + 2, 32);
+      continue;
+    }
+    const auto code = [&](std::size_t i) {
+      const auto byte = static_cast<unsigned char>(blocks[at + 2 + i % 16]);
+      return i < 16 ? byte & 15 : byte >> 4;
+    };
+    for (std::size_t i = 0; i < 32; i += 2) parts.first += static_cast<char>(code(i) | code(i + 1) << 4);
+  }
+  return parts;
+}
+
+std::string bytes_at(const std::byte* data, std::size_t count) { return {reinterpret_cast<const char*>(data), count}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(codes_and_scales_of_a_gguf_file_are_kept) {
+  for (const std::uint32_t type : {test::ggml_q8_0, test::ggml_q4_0}) {
+    const convert_folder in;
+    const std::string gguf = in.path("in.gguf"), name = type == test::ggml_q8_0 ? "int8-32" : "int4-32";
+    const test::gguf_model_form form{.matrix = type};
+    const auto plan = test::gguf_plan_of(test::random_rwkv7({2, 64, 1, 64, 96, 128, 3, 2, 5, 6}), form);
+    test::write_file(gguf, test::gguf_model_of(plan, form, 2, 64, 96).file());
+    in.convert(gguf);
+    const auto made = opened(in.out());
+    const auto* key = made.find("blocks.1.att.key.weight");
+    BOOST_REQUIRE(key);
+    BOOST_TEST(kernels::to_string(kernels::format_of(key->codes)) == name);
+    const auto stored = std::ranges::find(plan, "blk.1.time_mix_key.weight", &test::gguf_tensor_plan::name);
+    const auto [codes, scales] = divided(stored->data, type == test::ggml_q8_0);
+    BOOST_TEST((bytes_at(key->data, codes.size()) == codes));
+    BOOST_TEST((bytes_at(key->codes.scales, scales.size()) == scales));
+    BOOST_TEST((made.find("emb.weight")->type == dtype::f16));
+    BOOST_TEST(identity_of(in.out()) == identity_of(gguf));
+    BOOST_TEST((in.logits(in.out()) == in.logits(gguf)));
+    check_refused(
+        {"logits", "--model", in.out(), "--tokens-file", in.path("ids"), "--out", in.path("x"), "--dtype", "bf16"},
+        "is quantised already (" + name + "); accepted: auto");
+    in.convert(gguf, {"--dtype", name, "--force"});
+    BOOST_TEST((in.logits(in.out()) == in.logits(gguf, {"--dtype", name})));
+    in.convert(gguf, {"--weight-format", "att.*=fp16", "--force"});
+    BOOST_TEST((opened(in.out()).find("blocks.1.att.key.weight")->type == dtype::f16));
+    BOOST_TEST((in.logits(in.out()) == in.logits(gguf, {"--weight-format", "att.*=fp16"})));
+    in.convert(gguf, {"--dtype", "fp16", "--force"});
+    BOOST_TEST((in.logits(in.out()) == in.logits(gguf, {"--dtype", "fp16"})));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_adapter_is_merged_before_the_conversion, *needs_oracle) {

@@ -75,6 +75,10 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   const auto found = m.vocabulary();
   BOOST_REQUIRE_MESSAGE(found.has_value(), (found ? "" : found.error().message));
   BOOST_TEST((*found)->hash() == (*world)->hash());
+  std::string trie = listed;
+  trie.replace(trie.find("WordLevel"), 9, "RwkvTrie");
+  write_file(m.path() / "tokenizer.json", trie);
+  BOOST_TEST((m.vocabulary() && (*m.vocabulary())->hash() == (*world)->hash()));
 
   std::string swapped = listed;
   swapped.replace(swapped.find("\":300,"), 6, "\":301,");
@@ -84,17 +88,28 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   refused("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}");
 }
 
-BOOST_AUTO_TEST_CASE(a_chat_template_tells_the_form_of_tools) {
+BOOST_AUTO_TEST_CASE(a_chat_template_tells_the_form_of_chats) {
+  using model::chat_form;
   const model_folder m;
-  const auto headed = [&] { return cli::open_model(m.path())->file.headed_tools(); };
-  BOOST_TEST(!headed());
+  const auto form = [&] { return cli::open_model(m.path())->file.chat(); };
+  BOOST_TEST((form() == chat_form::none));
   const auto config = m.path() / "tokenizer_config.json";
-  write_file(config, R"({"chat_template":"{{ '**Tool Call:**' }}"})");
-  BOOST_TEST(headed());
-  write_file(config, std::string(2u << 20, ' ') + "**Tool Call:**");  // too long to be one
-  BOOST_TEST(!headed());
+  const auto configured = [&](const std::string& text) {
+    write_file(config, text);
+    return form();
+  };
+  BOOST_TEST((configured(R"({"chat_template":"{{ '**Tool Call:**' }}"})") == chat_form::headings));
+  BOOST_TEST((configured(R"({"chat_template":"{{ 'User: ' }}\n\n{{ 'Assistant:' }}"})") == chat_form::names));
+  BOOST_TEST((configured(R"({"chat_template":[{"name":"default","template":"User: Assistant:"},
+    {"name":"tool_use","template":"**Tool Call:**"}]})") == chat_form::headings));
+  BOOST_TEST((configured(R"({"chat_template":"{{ '<|im_start|>' }}"})") == chat_form::unknown));
+  BOOST_TEST(cli::open_model(m.path())->file.notes().back().starts_with("left out: the chat template"));
+  for (const std::string none :
+       {R"({"chat_template":null})", R"({"chat_template":[1,{}]})", R"({"x":"**Tool Call:**"})", "[]", "{", ""})
+    BOOST_TEST((configured(none) == chat_form::none), none);
+  BOOST_TEST((configured(std::string(2u << 20, ' ') + "**Tool Call:**") == chat_form::none));  // too long to be one
   write_file(m.path() / "chat_template.jinja", "**Tool Call:**");
-  BOOST_TEST(headed());
+  BOOST_TEST((form() == chat_form::headings));
 }
 
 BOOST_AUTO_TEST_CASE(a_vocabulary_in_the_folder_comes_first) {

@@ -14,5 +14,7 @@ int main(int argc, char** argv) {
     "norm_eps":1e-05,"norm_bias":true,"tie_word_embeddings":false,"quantization":{},"value_dim":[64,64]})");
   write_file(folder / "tokenizer.json", R"({"decoder":{"type":"ByteLevel"},"model":{"type":"WordLevel",
     "vocab":{"<|endoftext|>":0,"\u0120a":5,"\u00ff":6,"b":7}}})");
+  write_file(folder / "trie.json", R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie",
+    "vocab":{"0":[],"5":" a","6":[255]}}})");
   return 0;
 }

@@ -73,6 +73,21 @@ class GgufFiles(unittest.TestCase):
                     self.assertGreater(again, 4 * of_file)  # quantised once more
                     self.assertLess(by_default, 5e-3)  # what is not quantised in the file is rounded to fp16
 
+    def test_a_conversion_keeps_codes_and_scales(self) -> None:
+        """Also scales that were divided by a power of two, and types that are decoded (K blocks need wider rows)."""
+        for model, every in ((TINY, 6), (TINY_6, 1)):
+            original = dict(tensor_files.read_tensors(str(model.path)))
+            [case] = [case for case in cases(model) if case.name == "text-064"]
+            for kind in ("Q8_0", "Q4_0", "Q5_1"):
+                with self.subTest(model=model.name, type=kind):
+                    gguf_files.write(self.gguf, original, kind, rescale_every=every)
+                    subprocess.run([BINARY, "convert", self.gguf, self.plain, "--force"], env=ENVIRONMENT, check=True,
+                                   capture_output=True)
+                    as_file = "auto" if kind != "Q5_1" else "fp16"  # what is decoded stays so
+                    self.assertTrue(logits(self.plain, case.tokens, "auto", 64, 2) ==
+                                    logits(self.gguf, case.tokens, as_file, 64, 2))
+                    self.assertEqual(inspected(self.plain)["identity"], inspected(self.gguf)["identity"])
+
     def test_rescaling_by_other_numbers_of_layers(self) -> None:
         original = dict(tensor_files.read_tensors(str(TINY_6.path)))
         [case] = [case for case in cases(TINY_6) if case.name == "text-064"]

@@ -262,15 +262,27 @@ BOOST_AUTO_TEST_CASE(a_template_that_is_not_used_is_noted) {
     return std::ranges::any_of(file->notes(), [](const auto& note) { return note.find("chat_template") != note.npos; });
   };
   BOOST_TEST(!noted("rwkv-world"));
+  BOOST_TEST(!noted("{{ 'User: ' + message['content'] }}{{ 'Assistant:' }}"));
   BOOST_TEST(noted("{{ bos_token }}"));
 }
 
-BOOST_AUTO_TEST_CASE(a_template_with_headed_tools_is_recognised) {
-  const auto headed = [](std::string_view chat) {
-    return opened(rwkv7_file().pair("tokenizer.chat_template", gguf::text(chat)).file())->headed_tools();
+BOOST_AUTO_TEST_CASE(templates_are_recognised_by_their_text) {
+  using model::chat_form;
+  const auto is = [](std::string_view chat, chat_form form) {
+    BOOST_TEST_INFO(chat);
+    BOOST_TEST((opened(rwkv7_file().pair("tokenizer.chat_template", gguf::text(chat)).file())->chat() == form));
   };
-  BOOST_TEST(!headed("rwkv-world"));
-  BOOST_TEST(headed("{{ '**Tool Call:**' }}"));
+  is("", chat_form::none);
+  is("rwkv-world", chat_form::names);
+  is("{{ '<|rwkv_tokenizer_end_of_text|>' }}{% if message['role'] == 'user' %}{{'User: ' + message['content'] + "
+     "'\\n\\n'}}"
+     "{% endif %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
+     chat_form::names);
+  is("{{ '**Tool Call:**' }}", chat_form::headings);
+  is("{{ '\\x16User: ' }}{{ '\\x16Assistant:' }}", chat_form::unknown);
+  is("{{'<|im_start|>' + message['role']}} User: Assistant:", chat_form::unknown);
+  is("{{'USER: ' + message['content']}}{{ 'ASSISTANT:' }}", chat_form::unknown);
+  BOOST_TEST((opened(rwkv7_file().file())->chat() == chat_form::none));
 }
 
 BOOST_AUTO_TEST_CASE(keys_that_contradict_the_tensors_are_refused) {

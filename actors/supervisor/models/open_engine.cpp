@@ -128,6 +128,16 @@ void log_memory(const engine::engine_info& info, std::size_t id) {
                              {"state_bytes", static_cast<std::uint64_t>(info.state.bytes())}});
 }
 
+/// Templates are not run: one that is known chooses the form of chats, another one has no effect.
+void log_chat_template(const model::checkpoint& file) {
+  const std::string name(to_string(file.chat()));
+  if (file.chat() == model::chat_form::unknown)
+    log::warning("the model's chat template is not used: it is not one of RWKV models",
+                 {{"file", file.path().string()}});
+  else if (file.chat() != model::chat_form::none)
+    log::info("the model's chat template is known", {{"tool_template", name}});
+}
+
 /// The devices of a model. Errors: those of cli::choose_device; unavailable if some are GPUs and others are not.
 result<std::vector<cli::device_choice>> choose_devices(const std::string& list) {
   std::vector<cli::device_choice> all;
@@ -281,7 +291,8 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   const std::string name = c.model.name.empty() ? model.file.name() : c.model.name;
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = vocabulary;
-  opened.model.preset.headed_tools = model.file.headed_tools();
+  opened.model.preset.headed_tools = model.file.chat() == model::chat_form::headings;
+  log_chat_template(model.file);
   opened.model.path = model.file.path().string();
   opened.model.state = opened.engines.front()->info().state;
   opened.model.load_state = state_loader(c, model.info);

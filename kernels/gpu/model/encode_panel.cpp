@@ -65,7 +65,7 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
       const auto of_group = std::span(codes).first(count);
       const bool in_file = has_row && begin < from.shape[1];
       const float value =
-          in_file && from.quantised() ? bf16_to_f32(read_group(from, output, begin, of_group))
+          in_file && from.quantised() ? read_group(from, output, begin, of_group)
           : in_file && stored_in(format, from)
               ? read_block(from, output, begin, of_group)
               : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group));

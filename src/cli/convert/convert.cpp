@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -17,6 +18,7 @@
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "model/nonfinite.hpp"
+#include "model/stored_formats.hpp"
 #include "model/tensor_lookup.hpp"
 
 namespace skein::cli {
@@ -62,10 +64,11 @@ struct tensor_kinds {
 
 using format_list = std::map<std::string, kernels::weight_format, std::less<>>;
 
-/// The format of each matrix by its name.
+/// The format of each matrix by its name. With `keeps`, of those alone for which the plan has rules: embeddings and
+/// low-rank factors keep their types.
 template <template <typename> typename Layer>
 format_list formats_of(const kernels::weights_of<kernels::checkpoint_views, Layer>& weights,
-                       const kernels::weight_plan& plan) {
+                       const kernels::weight_plan& plan, bool keeps) {
   format_list formats;
   const kernels::outer_weights_of<tensor_kinds> outer;
   const Layer<tensor_kinds> kinds;
@@ -73,6 +76,7 @@ format_list formats_of(const kernels::weights_of<kernels::checkpoint_views, Laye
   bool outside = true;
   const auto add = [&](const kernels::tensor_spec& spec, const tensor_view& view, const auto& kind) {
     if (!view.data || !kind.is_matrix) return;
+    if (keeps && (spec.transposed || spec.name == "emb.weight")) return;
     formats.emplace(outside ? std::string(spec.name) : model::block_name(layer, spec.name), plan.of(spec, layer));
   };
   kernels::outer_weights_of<kernels::checkpoint_views>::for_each_tensor(add, weights, outer);
@@ -84,7 +88,7 @@ format_list formats_of(const kernels::weights_of<kernels::checkpoint_views, Laye
 
 struct wished_formats {
   format_list formats;  ///< empty: all tensors stay as they are
-  std::string dtype;    ///< of a plan with quantised formats; else empty
+  std::string dtype;    ///< of a plan with quantised formats, "auto": those of the tensors; else empty
   skein::dtype base = skein::dtype::f32;
 };
 
@@ -95,12 +99,15 @@ result<wished_formats> formats_for(const convert_command& what, const opened_mod
     return error{error_kind::unsupported,
                  model.file.path().string() + ": is quantised already; convert the model from which it was made",
                  {}};
-  if (what.dtype == "auto" && what.weight_format.empty()) return wished_formats{};
+  auto kept = what.dtype == "auto" ? model::formats_kept(model.file) : model::stored_formats{};
+  const bool keeps = !kept.name.empty();
+  if (what.dtype == "auto" && what.weight_format.empty() && !keeps) return wished_formats{};
   const dtype stored = engine::stored_type(model.info);
-  const std::string name = what.dtype == "auto" ? std::string(to_string(stored)) : what.dtype;
-  const auto plan = kernels::weight_plan::parse(name, what.weight_format, stored);
+  const std::string name = keeps ? "auto" : what.dtype == "auto" ? std::string(to_string(stored)) : what.dtype;
+  const auto plan = keeps ? kernels::weight_plan::of_file(name, std::move(kept.rules), what.weight_format, stored)
+                          : kernels::weight_plan::parse(name, what.weight_format, stored);
   if (!plan) return plan.error();
-  return wished_formats{std::visit([&](const auto& of) { return formats_of(of, *plan); }, *weights),
+  return wished_formats{std::visit([&](const auto& of) { return formats_of(of, *plan, keeps); }, *weights),
                         plan->quantised() ? name : "", plan->base()};
 }
 
@@ -126,7 +133,8 @@ safetensors_writer::metadata metadata_of(const convert_command& what, const wish
     const auto& from = *changed[i]->from;
     digests[i] = from.digest.empty() ? model::tensor_digest(from.view) : from.digest;
   });
-  safetensors_writer::metadata texts{{"skein.version", "1"}};
+  safetensors_writer::metadata texts{
+      {"skein.version", wished.dtype == "auto" || std::ranges::any_of(all, keeps_codes) ? "2" : "1"}};
   if (!wished.dtype.empty()) {
     texts.emplace_back("skein.dtype", wished.dtype);
     texts.emplace_back("skein.weight_format", what.weight_format);

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/matrix_format.hpp"
 #include "kernels/cpu/thread_pool.hpp"
+#include "kernels/weights/file_blocks.hpp"
 
 namespace skein::cli {
 namespace {
@@ -131,22 +132,25 @@ void write_elements(const tensor_part& what, safetensors_writer& to, std::vector
   to.write(what.first_byte, buffer);
 }
 
-/// Quantises one row: its codes, and a scale for each group.
-void quantise_row(std::span<const float> weights, kernels::weight_format format, std::byte* codes, std::byte* scales) {
+/// Writes one row in a quantised format: its codes, and a scale for each group. group_of(first, codes) makes the codes
+/// of a group and returns the bits of its scale.
+template <typename Group>
+void write_row(std::size_t columns, kernels::weight_format format, std::byte* codes, std::byte* scales,
+               const Group& group_of) {
   std::uint8_t of_group[128];
-  for (std::size_t first = 0; first < weights.size(); first += format.group) {
-    const auto group = weights.subspan(first, std::min<std::size_t>(format.group, weights.size() - first));
-    const std::uint16_t scale = kernels::quantise_group(format.element, group, std::span(of_group).first(group.size()));
+  for (std::size_t first = 0; first < columns; first += format.group) {
+    const auto group = std::span(of_group).first(std::min<std::size_t>(format.group, columns - first));
+    const std::uint16_t scale = group_of(first, group);
     std::memcpy(scales, &scale, sizeof scale);
     scales += sizeof scale;
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::size_t at = first + i;
       if (kernels::code_bits(format.element) == 8)
-        codes[at] = static_cast<std::byte>(of_group[i]);
+        codes[at] = static_cast<std::byte>(group[i]);
       else if (at % 2 == 0)
-        codes[at / 2] = static_cast<std::byte>(of_group[i]);
+        codes[at / 2] = static_cast<std::byte>(group[i]);
       else
-        codes[at / 2] |= static_cast<std::byte>(of_group[i] << 4);
+        codes[at / 2] |= static_cast<std::byte>(group[i] << 4);
     }
   }
 }
@@ -158,19 +162,32 @@ void write_quantised(const tensor_part& what, safetensors_writer& to, std::vecto
   const std::size_t scale_bytes = static_cast<std::size_t>(of.groups) * sizeof(std::uint16_t);
   buffer.resize(rows * (code_bytes + scale_bytes));
   std::byte *codes = buffer.data(), *scales = codes + rows * code_bytes;
-  std::vector<float> weights(static_cast<std::size_t>(of.columns));
-  row_major_lines(what.of->from->view)
-      .each(what.begin * of.columns, what.end * of.columns, [&](const element_line& line) {
-        kernels::cpu::copy_elements(line, matrix_format::f32, reinterpret_cast<std::byte*>(weights.data()));
-        quantise_row(weights, *what.of->to, codes, scales);
-        codes += code_bytes;
-        scales += scale_bytes;
+  const auto columns = static_cast<std::size_t>(of.columns);
+  const kernels::weight_format format = *what.of->to;
+  const tensor_view& view = what.of->from->view;
+  if (keeps_codes(*what.of)) {
+    for (std::uint64_t row = what.begin; row < what.end; ++row, codes += code_bytes, scales += scale_bytes)
+      write_row(columns, format, codes, scales, [&](std::size_t first, std::span<std::uint8_t> group) {
+        return f32_to_f16(kernels::read_block(view, static_cast<std::size_t>(row), first, group));
       });
+  } else {
+    std::vector<float> weights(columns);
+    row_major_lines(view).each(what.begin * of.columns, what.end * of.columns, [&](const element_line& line) {
+      kernels::cpu::copy_elements(line, matrix_format::f32, reinterpret_cast<std::byte*>(weights.data()));
+      write_row(columns, format, codes, scales, [&](std::size_t first, std::span<std::uint8_t> group) {
+        return kernels::quantise_group(format.element, std::span(weights).subspan(first, group.size()), group);
+      });
+      codes += code_bytes;
+      scales += scale_bytes;
+    });
+  }
   to.write(what.first_byte, std::span(buffer).first(rows * code_bytes));
   to.write(what.first_scale, std::span(buffer).subspan(rows * code_bytes));
 }
 
 }  // namespace
+
+bool keeps_codes(const conversion& each) { return is_quantised(each) && kernels::stored_in(*each.to, each.from->view); }
 
 std::vector<safetensors_writer::entry> entries_of(std::span<const conversion> all) {
   std::vector<safetensors_writer::entry> entries;
@@ -185,7 +202,9 @@ std::vector<safetensors_writer::entry> entries_of(std::span<const conversion> al
     entries.push_back({each.from->name + '.' + kernels::to_string(plain),
                        each.to->element == kernels::weight_element::int8 ? dtype::i8 : dtype::u8,
                        {rows, static_cast<std::int64_t>(of.code_bytes)}});
-    entries.push_back({each.from->name + ".scales", dtype::bf16, {rows, static_cast<std::int64_t>(of.groups)}});
+    entries.push_back({each.from->name + ".scales",
+                       keeps_codes(each) ? dtype::f16 : dtype::bf16,
+                       {rows, static_cast<std::int64_t>(of.groups)}});
   }
   return entries;
 }

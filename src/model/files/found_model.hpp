@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "model/files/chat_form.hpp"
 #include "model/files/file_bytes.hpp"
 #include "model/files/mapped_file.hpp"
 #include "model/files/safetensors_header.hpp"
@@ -43,14 +44,14 @@ struct found_model {
   std::vector<stated_size> stated;  ///< by a configuration file beside the model
 
   // Set by model/forms, or by a reader whose container knows it.
-  std::string form;                ///< for people, e.g. "Hugging Face, fla"; empty: the original
-  std::vector<std::string> notes;  ///< for people: what was transposed, split, merged or left out
-  file_metadata metadata;          ///< texts in the header of a .safetensors file
-  std::string dtype;               ///< of a file with quantised matrices: the options that made it; empty: none are
-  std::string weight_format;       ///< likewise
-  std::string vocabulary;          ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
-  std::string foreign_vocabulary;  ///< kind of a vocabulary inside the file that is not read, e.g. "'gpt2'"
-  bool headed_tools = false;       ///< a chat template beside the model, or in its file, calls tools below headings
+  std::string form;                  ///< for people, e.g. "Hugging Face, fla"; empty: the original
+  std::vector<std::string> notes;    ///< for people: what was transposed, split, merged or left out
+  file_metadata metadata;            ///< texts in the header of a .safetensors file
+  std::string dtype;                 ///< of a file with quantised matrices: the options that made it; empty: none are
+  std::string weight_format;         ///< likewise
+  std::string vocabulary;            ///< the vocabulary inside the file, as text of a vocabulary file; empty: none
+  std::string foreign_vocabulary;    ///< kind of a vocabulary inside the file that is not read, e.g. "'gpt2'"
+  chat_form chat = chat_form::none;  ///< of the template beside the model or in its file
   std::optional<llama_cpp_facts> llama_cpp;  ///< set: the names are those of llama.cpp
   std::optional<rwkv_cpp_facts> rwkv_cpp;    ///< set: the shapes are those of rwkv.cpp
 
@@ -59,9 +60,6 @@ struct found_model {
     return owned.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
   }
 };
-
-/// What a chat template contains that writes conversations with tools below headings.
-inline constexpr std::string_view headed_tool_call = "**Tool Call:**";
 
 /// Maps one more file of the model and adds its tensors. The container is recognised by content.
 /// Errors: missing_file, io, bad_file (the text names the file, the fault and its byte offset).

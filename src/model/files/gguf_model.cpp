@@ -137,12 +137,11 @@ result<void> read_gguf(byte_span file, found_model& found) {
   } else if (tokenizer) {
     found.foreign_vocabulary = printable(*tokenizer);
   }
-  if (const auto chat = content->text("tokenizer.chat_template"))
-    found.headed_tools = chat->find(headed_tool_call) != std::string_view::npos;
-  // Chats are rendered in the format of RWKV models, of which llama.cpp's name is rwkv-world.
-  if (const auto chat = content->text("tokenizer.chat_template"); chat && *chat != "rwkv-world")
-    found.notes.push_back("left out: tokenizer.chat_template, a Jinja template of " + std::to_string(chat->size()) +
-                          " bytes");
+  if (const auto chat = content->text("tokenizer.chat_template")) {
+    found.chat = recognise_chat_template(*chat);
+    if (found.chat == chat_form::unknown)
+      found.notes.emplace_back("left out: tokenizer.chat_template, which is not one of RWKV models");
+  }
   found.format = "gguf";
   found.form = "llama.cpp, " + facts->architecture;
   found.llama_cpp = std::move(*facts);

@@ -79,7 +79,7 @@ bool may_be_quantised(std::string_view name) {
 
 class joining {
  public:
-  explicit joining(found_model& found) : found_(found) {
+  joining(found_model& found, bool half_scales) : found_(found), half_scales_(half_scales) {
     for (std::size_t i = 0; i < found.tensors.size(); ++i) by_name_.emplace(found.tensors[i].name, i);
   }
 
@@ -105,10 +105,11 @@ class joining {
     found_tensor& first = found_.tensors[codes->second];
     const found_tensor& second = found_.tensors[scales->second];
     if (first.view.type != type || !is(first.view, note->rows, width)) return fault("does not fit the codes");
-    if (second.view.type != dtype::bf16 || !is(second.view, note->rows, groups))
-      return fault("does not fit the scales");
+    const dtype scales_type = second.view.type;
+    const bool permitted = scales_type == dtype::bf16 || (scales_type == dtype::f16 && half_scales_);
+    if (!permitted || !is(second.view, note->rows, groups)) return fault("does not fit the scales");
     tensor_view joined{first.view.data, note->type, {note->rows, note->columns}, {note->columns, 1}};
-    joined.codes = {note->codes, note->group, second.view.data};
+    joined.codes = {note->codes, note->group, second.view.data, scales_type};
     removed_.push_back(scales->second);
     first.name = name;
     first.view = std::move(joined);
@@ -138,6 +139,7 @@ class joining {
   }
 
   found_model& found_;
+  bool half_scales_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<std::size_t> removed_;
 };
@@ -151,11 +153,11 @@ result<void> join_converted(found_model& found) {
   };
   const std::string* const version = value_of(version_key);
   if (!version) return {};
-  if (*version != "1")
+  if (*version != "1" && *version != "2")
     return error{error_kind::unsupported,
-                 "the file has version " + printable(*version) + " of the format of converted models; accepted: 1",
+                 "the file has version " + printable(*version) + " of the format of converted models; accepted: 1, 2",
                  {}};
-  joining all(found);
+  joining all(found, *version == "2");
   for (const auto& [name, text] : found.metadata)
     if (!name.starts_with(own_keys))
       if (const auto joined = all.one(name, text); !joined) return joined.error();

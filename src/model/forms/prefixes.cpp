@@ -14,15 +14,26 @@ namespace {
 constexpr std::string_view wrapper_prefixes[] = {"module.", "_orig_mod.", "_forward_module."};
 constexpr std::string_view conversions[] = {"rwkv7.", "model."};
 
+/// How much of the text is prefixes of wrappers.
+std::size_t wrapper_bytes(std::string_view text) {
+  std::size_t bytes = 0;
+  const auto begins = [&](std::string_view p) { return text.substr(bytes).starts_with(p); };
+  for (const auto* found = std::begin(wrapper_prefixes);
+       (found = std::ranges::find_if(wrapper_prefixes, begins)) != std::end(wrapper_prefixes);)
+    bytes += found->size();
+  return bytes;
+}
+
 bool is_prefix(std::string_view text, bool may_convert) {
   while (!text.empty()) {
     const auto begins = [&](std::string_view p) { return text.starts_with(p); };
-    const auto* found = std::ranges::find_if(wrapper_prefixes, begins);
-    if (found == std::end(wrapper_prefixes)) {
-      found = std::ranges::find_if(conversions, begins);
+    std::size_t bytes = wrapper_bytes(text);
+    if (bytes == 0) {
+      const auto* const found = std::ranges::find_if(conversions, begins);
       if (found == std::end(conversions) || !may_convert) return false;
+      bytes = found->size();
     }
-    text.remove_prefix(found->size());
+    text.remove_prefix(bytes);
   }
   return true;
 }
@@ -57,7 +68,13 @@ std::string prefix_of(const std::vector<found_tensor>& tensors) {
 }  // namespace
 
 void strip_prefix(found_model& found) {
-  const std::string prefix = prefix_of(found.tensors);
+  std::string prefix = prefix_of(found.tensors);
+  // The head is beside the rest of a conversion, so a wrapper's prefix may be all that its name has.
+  if (const std::string wrapper = prefix.substr(0, wrapper_bytes(prefix)); !wrapper.empty()) {
+    for (auto& tensor : found.tensors)
+      if (tensor.name.starts_with(wrapper) && tensor.name.size() > wrapper.size()) tensor.name.erase(0, wrapper.size());
+    prefix.erase(0, wrapper.size());
+  }
   if (prefix.empty()) return;
   if (prefix.find("rwkv7.") != std::string::npos) found.form = "Hugging Face, rwkv7. prefix";
   if (prefix == "model." && std::ranges::find(found.tensors, "head.weight", &found_tensor::name) != found.tensors.end())

@@ -1,5 +1,7 @@
 #include "model/repository/model_files.hpp"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -18,7 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* indices[] = {"model.safetensors.index.json", "pytorch_model.bin.index.json"};
 constexpr const char* usual_names[] = {"model.safetensors", "pytorch_model.bin"};
-constexpr const char* chat_templates[] = {"chat_template.jinja", "tokenizer_config.json"};
 constexpr std::size_t chat_template_bytes_max = 1u << 20;
 constexpr std::array<std::string_view, 4> endings{".safetensors", ".pth", ".st", ".gguf"};
 
@@ -62,8 +63,13 @@ result<void> read_shards(const fs::path& folder, const fs::path& index_path, fou
   const auto fault = [&](const std::string& tensor, const std::string& what) {
     return error{error_kind::bad_file, index_path.string() + ": tensor " + printable(tensor) + " " + what, {}};
   };
-  for (const auto& name : index->files())
+  for (const auto& name : index->files()) {
+    if (!is_regular(folder / name))
+      return error{error_kind::missing_file,
+                   index_path.string() + ": weight_map: the file " + printable(name) + " is missing",
+                   {}};
     if (const auto added = add_file(found, folder / name); !added) return added.error();
+  }
   std::vector<std::string_view> names;
   names.reserve(found.tensors.size());
   for (const auto& tensor : found.tensors) {
@@ -81,17 +87,35 @@ result<void> read_shards(const fs::path& folder, const fs::path& index_path, fou
   return {};
 }
 
-/// Templates are not run. A file that cannot be read says nothing.
-bool has_headed_tools(const fs::path& folder) {
-  return std::ranges::any_of(chat_templates, [&](const char* name) {
-    if (!is_regular(folder / name)) return false;
-    const auto text = read_json_text(folder / name, chat_template_bytes_max);
-    return text && text->find(headed_tool_call) != std::string::npos;
-  });
+/// The templates of "chat_template" in tokenizer_config.json: a text, or a list of {name, template}.
+std::string templates_in(std::string_view json) {
+  simdjson::dom::parser parser(chat_template_bytes_max);
+  simdjson::dom::element value;
+  std::string_view text;
+  if (parser.parse(json).at_key("chat_template").get(value) != simdjson::SUCCESS) return {};
+  if (value.get(text) == simdjson::SUCCESS) return std::string(text);
+  std::string all;
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS)
+    for (const auto each : list)
+      if (each["template"].get(text) == simdjson::SUCCESS) all += text;
+  return all;
+}
+
+/// Of the template beside a model, as Hugging Face finds it. A file that cannot be read says nothing.
+chat_form chat_form_of(const fs::path& folder) {
+  const auto text_of = [&](const char* name) {
+    auto text = is_regular(folder / name) ? read_json_text(folder / name, chat_template_bytes_max) : std::string();
+    return text ? std::move(*text) : std::string();
+  };
+  if (const std::string own = text_of("chat_template.jinja"); !own.empty()) return recognise_chat_template(own);
+  return recognise_chat_template(templates_in(text_of("tokenizer_config.json")));
 }
 
 result<void> read_folder(const fs::path& folder, found_model& found) {
-  found.headed_tools = has_headed_tools(folder);
+  found.chat = chat_form_of(folder);
+  if (found.chat == chat_form::unknown)
+    found.notes.emplace_back("left out: the chat template, which is not one of RWKV models");
   const auto* index = std::ranges::find_if(indices, [&](const char* name) { return is_regular(folder / name); });
   if (index != std::end(indices)) {
     if (const auto read = read_shards(folder, folder / *index, found); !read) return read.error();

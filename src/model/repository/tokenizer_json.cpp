@@ -3,9 +3,11 @@
 #include <simdjson.h>
 
 #include <array>
+#include <charconv>
 #include <optional>
 #include <string_view>
 
+#include "model/files/file_bytes.hpp"
 #include "model/repository/json_file.hpp"
 
 namespace skein::model {
@@ -46,6 +48,21 @@ std::optional<std::string> bytes_of(std::string_view text) {
   return bytes;
 }
 
+/// A token as the vocabulary of web-rwkv writes it, by its id: a text, or an array of bytes; nullopt for other values.
+std::optional<std::string> listed_bytes(dom::element value) {
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) return std::string(text);
+  dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return std::nullopt;
+  std::string bytes;
+  for (const auto each : array) {
+    std::uint64_t byte = 0;
+    if (each.get(byte) != simdjson::SUCCESS || byte > 255) return std::nullopt;
+    bytes.push_back(static_cast<char>(byte));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 result<std::vector<listed_token>> read_tokenizer_json(const std::filesystem::path& path) {
@@ -57,20 +74,30 @@ result<std::vector<listed_token>> read_tokenizer_json(const std::filesystem::pat
     return json_fault(path, std::string("is not valid JSON: ") + simdjson::error_message(fault));
   std::string_view type, decoder;
   dom::object vocabulary;
-  if (document.at_pointer("/model/type").get(type) != simdjson::SUCCESS || type != "WordLevel" ||
+  const bool typed = document.at_pointer("/model/type").get(type) == simdjson::SUCCESS;
+  if (!typed || (type != "WordLevel" && type != "RwkvTrie") ||
       document.at_pointer("/decoder/type").get(decoder) != simdjson::SUCCESS || decoder != "ByteLevel" ||
       document.at_pointer("/model/vocab").get(vocabulary) != simdjson::SUCCESS)
-    return error{
-        error_kind::unsupported,
-        path.string() + ": is not a conversion of the World vocabulary (a WordLevel model of bytes); give --vocab",
-        {}};
+    return error{error_kind::unsupported,
+                 path.string() + ": is not a conversion of the World vocabulary: model.type is " +
+                     (typed ? printable(type) : "missing") +
+                     "; accepted: WordLevel and RwkvTrie with the decoder ByteLevel; give --vocab",
+                 {}};
   std::vector<listed_token> tokens;
   for (const auto [token, value] : vocabulary) {
-    std::uint64_t id = 0;
-    if (value.get(id) != simdjson::SUCCESS || id >= tokens_max)
-      return json_fault(path, "a token has an id that is not an integer below " + std::to_string(tokens_max));
     if (tokens.size() == tokens_max) return json_fault(path, "has too many tokens");
-    if (auto bytes = bytes_of(token)) tokens.push_back({static_cast<std::uint32_t>(id), std::move(*bytes)});
+    std::uint64_t id = 0;
+    std::optional<std::string> bytes;
+    if (value.get(id) == simdjson::SUCCESS) {
+      bytes = bytes_of(token);
+    } else {
+      bytes = listed_bytes(value);
+      const auto [end, trouble] = std::from_chars(token.data(), token.data() + token.size(), id);
+      if (!bytes || trouble != std::errc() || end != token.data() + token.size()) id = tokens_max;
+    }
+    if (id >= tokens_max)
+      return json_fault(path, "a token has an id that is not an integer below " + std::to_string(tokens_max));
+    if (bytes) tokens.push_back({static_cast<std::uint32_t>(id), std::move(*bytes)});
   }
   return tokens;
 }

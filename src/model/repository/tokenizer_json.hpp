@@ -14,8 +14,9 @@ struct listed_token {
   std::string bytes;
 };
 
-/// The tokens that `tokenizer.json` of a repository lists in its model, in the byte-level alphabet of GPT-2, which
-/// conversions of the World vocabulary use. Tokens whose text is not in that alphabet are left out. Errors: those of
+/// The tokens that `tokenizer.json` of a repository lists in its model: a WordLevel model, or the trie of rwkv-rs,
+/// whose vocabularies have the id of each text in the byte-level alphabet of GPT-2. Texts that are not in that alphabet
+/// are left out. A vocabulary may also have the text or the bytes of each id, as web-rwkv writes it. Errors: those of
 /// read_json_text; unsupported for every other kind of tokenizer, naming the file.
 [[nodiscard]] result<std::vector<listed_token>> read_tokenizer_json(const std::filesystem::path& path);
 

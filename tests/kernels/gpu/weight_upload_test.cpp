@@ -256,6 +256,25 @@ BOOST_AUTO_TEST_CASE(codes_of_a_file_become_the_panels_of_its_original) {
       }
 }
 
+// fp16 has scales that bf16 would round.
+BOOST_AUTO_TEST_CASE(scales_in_fp16_are_kept) {
+  random_numbers random(13);
+  const weight_format format{weight_element::int8, 32};
+  const auto source = encode(random_values(random, 4 * 128), dtype::f32);
+  stored_codes stored(view_of(source, dtype::f32, {4, 128}), format);
+  stored.view.codes.scale_type = dtype::f16;
+  for (std::size_t i = 0; i < 16; ++i) {
+    const auto scale = static_cast<std::uint16_t>(0x2c01 + 5 * i);  // about 0.0625
+    std::memcpy(&stored.scales[2 * i], &scale, sizeof scale);
+  }
+  std::vector<std::byte> panel(kernels::gpu::coded_bytes(format, kernels::gpu::panel_outputs, 128));
+  std::vector<float> scratch;
+  BOOST_TEST(kernels::gpu::encode_panel(stored.view, element::f16, format, 128, panel.data(), scratch) == 0u);
+  for (std::uint32_t i = 0; i < 16; ++i)
+    BOOST_TEST(f16_to_f32(in_panel(format, panel, i / 4, 32 * (i % 4)).second) ==
+               256 * f16_to_f32(static_cast<std::uint16_t>(0x2c01 + 5 * i)));
+}
+
 BOOST_AUTO_TEST_CASE(a_row_of_codes_may_end_inside_a_group) {
   random_numbers random(12);
   const weight_format format{weight_element::int4, 64};

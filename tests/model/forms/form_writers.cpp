@@ -339,6 +339,13 @@ const std::vector<model_form>& forms_of_7() {
        [](const plan& p) {
          return swapped_where(p, {".w1", ".w2", ".a1", ".a2", ".g1", ".g2", ".v1", ".v2", "time_state"});
        }},
+      {"Hugging Face, rwkv7. prefix",
+       [](const plan& p) { return prefixed(prefixed(p, "rwkv7.", "head.weight"), "module."); }},
+      {"Hugging Face, any-to-rwkv",
+       [](const plan& p) {
+         return prefixed(prefixed(without_unused(p), "model.", "head.weight"), "_orig_mod.module.");
+       },
+       false},
   };
   return forms;
 }

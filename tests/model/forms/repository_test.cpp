@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(indices_that_contradict_their_files_are_refused) {
   broken([](auto& r) { r.entries.emplace_back("more", "model-1.safetensors"); }, "tensor 'more' is not in 'model-1");
   broken([](auto& r) { std::swap(r.entries.front().second, r.entries.back().second); }, ", not in 'model-");
   broken([](auto& r) { r.entries.push_back(r.entries.front()); }, "appears twice");
-  broken([](auto& r) { r.entries.emplace_back("more", "model-2.safetensors"); }, "model-2.safetensors: cannot open",
-         error_kind::missing_file);
+  broken([](auto& r) { r.entries.emplace_back("more", "model-2.safetensors"); },
+         "index.json: weight_map: the file 'model-2.safetensors' is missing", error_kind::missing_file);
   broken([](auto& r) { r.entries.clear(); }, "lists no tensors");
   for (const char* file : {"../model-0.safetensors", "/etc/passwd", "..", ".", "", "a/b", ".hidden", "a\\u0000b"})
     broken([&](auto& r) { r.entries.front().second = file; }, "accepted: the name of a file in the folder");
@@ -203,15 +203,25 @@ BOOST_AUTO_TEST_CASE(tokenizers_of_bytes_are_read) {
   BOOST_TEST((*tokens)[1].bytes == " a");
   BOOST_TEST((*tokens)[2].bytes == "\xff");
   BOOST_TEST((*tokens)[3].bytes == std::string(1, '\0'));
+  write_file(path,
+             R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"0":[],"5":" a","6":[255]}}})");
+  const auto by_id = model::read_tokenizer_json(path);
+  BOOST_REQUIRE(by_id);
+  BOOST_REQUIRE(by_id->size() == 3u);
+  BOOST_TEST((*by_id)[1].id == 5u);
+  BOOST_TEST((*by_id)[1].bytes == " a");
+  BOOST_TEST((*by_id)[2].bytes == "\xff");
   for (const char* other : {"{\"model\":{\"type\":\"BPE\",\"vocab\":{}},\"decoder\":{\"type\":\"ByteLevel\"}}",
                             "{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}},\"decoder\":null}", "{}", "[]"}) {
     write_file(path, other);
     const auto refused = model::read_tokenizer_json(path);
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().kind == error_kind::unsupported));
-    check_names(refused.error().message, "tokenizer.json: is not a conversion of the World vocabulary");
+    check_names(refused.error().message, "tokenizer.json: is not a conversion of the World vocabulary: model.type is ");
   }
-  for (const char* damaged : {"{",
+  for (const char* damaged : {"{", R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"x":"a"}}})",
+                              R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"5":[256]}}})",
+                              R"({"decoder":{"type":"ByteLevel"},"model":{"type":"RwkvTrie","vocab":{"5":null}}})",
                               "{\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{"
                               "\"a\":-1}}}"}) {
     write_file(path, damaged);

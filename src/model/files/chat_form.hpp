@@ -1,0 +1,17 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace skein::model {
+
+/// What the chat template of a model writes: turns by name ("User: ..."), as RWKV-LM describes them; those, and
+/// conversations with tools below headings ("### User"); or a form of another kind of model, which is not used.
+enum class chat_form : std::uint8_t { none, names, headings, unknown };
+
+/// Recognises a template, Jinja or the name of one in llama.cpp, by its text. It is never run. No text: none.
+[[nodiscard]] chat_form recognise_chat_template(std::string_view text);
+
+/// "list", "headings", ... as the setting `tool_template` names the forms.
+[[nodiscard]] std::string_view to_string(chat_form form);
+
+}  // namespace skein::model
