@@ -23,8 +23,8 @@ train() {
 }
 
 evaluate() {
-  local skein=${SKEIN:-$root/build/release/skein} port=${PORT:-8979} state server
-  state=$(mktemp -d)
+  local skein=${SKEIN:-$root/build/release/skein} port=${PORT:-8979}
+  state=$(mktemp -d)  # not local: the trap reads it
   cp "$vocabulary" "$OUT/"
   "$skein" serve --model "$OUT/skein-demo.safetensors" --device cpu --port "$port" --state-dir "$state" >"$OUT/server.log" 2>&1 &
   server=$!

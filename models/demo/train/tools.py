@@ -74,6 +74,8 @@ def _two(rng: Random, signs: str, is_whole: bool, most: int) -> Sum:
         a, b = _number(rng, is_whole), _number(rng, is_whole)
     if sign == "/" and Fraction(b) == 0:
         b = "4"
+    if sign == "-" and Fraction(a) < Fraction(b) and rng.random() < 0.7:
+        a, b = b, a
     said, lines = (a, b), ASKED[sign]
     if a.isdigit() and b.isdigit():
         if int(a) < 100 and int(b) < 100 and rng.random() < 0.08:
@@ -81,7 +83,9 @@ def _two(rng: Random, signs: str, is_whole: bool, most: int) -> Sum:
             lines = [line for line in lines if re.search(r"[a-z] \{b\}|\{b\} (to|from|away)", line)]
         elif max(int(a), int(b)) > 999 and rng.random() < 0.12:
             said = (f"{int(a):,}", f"{int(b):,}")
-    if rng.random() < 0.6 or lines is not ASKED[sign]:
+    if sign == "-" and Fraction(a) < Fraction(b):
+        lines = lines[:5]  # the others are odd where the result is negative
+    if rng.random() < 0.6 or said[0] != a and not said[0][0].isdigit():
         question = rng.choice(lines).format(a=said[0], b=said[1])
     else:
         shown = rng.choice({"*": ("*", " * ", " x ", " × ", " times "), "/": ("/", " / ", " ÷ ", " divided by "),
