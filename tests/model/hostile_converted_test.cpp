@@ -107,6 +107,11 @@ BOOST_AUTO_TEST_CASE(metadata_that_does_not_fit) {
   const auto file = test::opened(file_of(typed, later));
   BOOST_REQUIRE(file);
   BOOST_TEST((file->find(key)->codes.scale_type == dtype::f16));
+  auto floats = test::without(test::rwkv7_plan(test::small_dims(), dtype::f32), key);
+  floats.push_back({key + ".fp8", dtype::u8, {8, 8}, {}});
+  floats.push_back({key + ".scales", dtype::f16, {8, 1}, {}});
+  later.back().second = "fp8 64 fp32 8x8 " + digest;
+  expect(file_of(test::filled(std::move(floats)), later), "does not fit the scales");  // no block of ggml has them
 }
 
 BOOST_AUTO_TEST_CASE(only_matrices_may_be_quantised) {

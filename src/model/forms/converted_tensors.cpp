@@ -106,7 +106,8 @@ class joining {
     const found_tensor& second = found_.tensors[scales->second];
     if (first.view.type != type || !is(first.view, note->rows, width)) return fault("does not fit the codes");
     const dtype scales_type = second.view.type;
-    const bool permitted = scales_type == dtype::bf16 || (scales_type == dtype::f16 && half_scales_);
+    const bool may_be_half = half_scales_ && (note->codes == code_type::int8 || note->codes == code_type::int4);
+    const bool permitted = scales_type == dtype::bf16 || (scales_type == dtype::f16 && may_be_half);
     if (!permitted || !is(second.view, note->rows, groups)) return fault("does not fit the scales");
     tensor_view joined{first.view.data, note->type, {note->rows, note->columns}, {note->columns, 1}};
     joined.codes = {note->codes, note->group, second.view.data, scales_type};
@@ -139,7 +140,7 @@ class joining {
   }
 
   found_model& found_;
-  bool half_scales_;
+  bool half_scales_;  // of int8 and int4, whose scales are then those of ggml's blocks
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<std::size_t> removed_;
 };
