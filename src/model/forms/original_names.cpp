@@ -46,6 +46,7 @@ struct foreign_name {
 };
 constexpr foreign_name foreign_names[] = {
     {".self_attn.", "a transformer, or a hybrid of a transformer and RWKV"},
+    {".attn.q_proj.", "a transformer, or a hybrid of a transformer and RWKV"},
     {".mlp.gate_proj.", "a transformer, or a hybrid of a transformer and RWKV"},
     {".mlp.experts.", "a mixture of experts"},
     {".qweight", "a quantised model"},
@@ -54,7 +55,7 @@ constexpr foreign_name foreign_names[] = {
 result<void> refuse_foreign(const found_model& found) {
   for (const auto& tensor : found.tensors)
     for (const auto& [part, what] : foreign_names)
-      if (tensor.name.find(part) != std::string::npos && !tensor.name.starts_with("blocks."))
+      if (tensor.name.find(part) != std::string::npos)
         return tensor_fault(found, tensor, "belongs to " + std::string(what) + ", which is not supported",
                             error_kind::unsupported);
   return {};

@@ -125,10 +125,14 @@ BOOST_AUTO_TEST_CASE(hybrid_quantised_and_unknown_models_are_refused_by_name) {
     BOOST_TEST_INFO(text);
     BOOST_TEST((text.find(part) != std::string::npos));
   };
-  names(with("model.layers.1.attn.q_proj.weight"), "'model.layers.1.attn.q_proj.weight' is not one of RWKV");
+  names(with("model.layers.1.attn.q_proj.weight"), "hybrid of a transformer");
+  names(with("model.layers.1.attn.s_proj.weight"), "'model.layers.1.attn.s_proj.weight' is not one of RWKV");
   names(with("model.layers.1.self_attn.q_proj.weight"), "hybrid of a transformer");
   names(with("model.layers.1.attn.k_proj.qweight"), "quantised");
   names(with("model.layers.01.attn.x_r"), "'model.layers.01.attn.x_r' is not one of RWKV");
+  plan original = random_7;
+  original.push_back({"blocks.1.attn.q_proj.weight", dtype::bf16, {2}, "abcd"});
+  names(refusal(original), "hybrid of a transformer");
   plan mlx = fla;
   mlx.push_back({"lm_head.scales", dtype::bf16, {2}, "abcd"});
   mlx.push_back({"lm_head.biases", dtype::bf16, {2}, "abcd"});
