@@ -81,6 +81,9 @@ BOOST_AUTO_TEST_CASE(files_that_are_none) {
   check_refused(in.open({in.path("text")}), "neither");
   check_refused(in.open({in.pth("a.pth", pair(key))}), "does not say how to scale what it adds; pass FILE:SCALE");
   check_refused(in.open({in.pth("a.pth", pair(key)) + ":1e9"}), "out of range");
+  check_refused(in.open({in.pth("a.pth", pair(key)) + ":nan"}), "the scale nan is out of range");
+  check_refused(in.open({in.pth("a.pth", pair(key)) + ":1,5"}), "the scale '1,5' of ");
+  check_refused(in.open({in.pth("a.pth", pair(key)) + ":"}), "the scale '' of ");
   check_refused(in.open({""}), "is not FILE or FILE:SCALE");
   const std::string whole = test::safetensors_of(pair(key));
   for (const std::size_t cut : {9u, 40u, 200u, static_cast<unsigned>(whole.size()) - 1}) {

@@ -47,9 +47,9 @@ BOOST_AUTO_TEST_CASE(the_row_without_a_fault_opens) {
 
 BOOST_AUTO_TEST_CASE(faulty_headers_are_refused) {
   check_refused({
+      {"not fetched by Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 3\n", "git lfs pull"},
       {"shorter than the length", "abc", "neither .pth nor .safetensors nor GGUF nor rwkv.cpp"},
-      {"no format known", "version https://git-lfs.github.com/spec/v1\n",
-       "neither .pth nor .safetensors nor GGUF nor rwkv.cpp"},
+      {"no format known", "<!DOCTYPE html>\n", "neither .pth nor .safetensors nor GGUF nor rwkv.cpp"},
       {"length 2^63", patched(good, 0, little_endian(std::uint64_t{1} << 63, 8)), "too long"},
       {"length 2^64 - 1", patched(good, 0, little_endian(~std::uint64_t{0}, 8)), "too long"},
       {"length above the ceiling", patched(good, 0, little_endian(model::max_header_bytes + 1, 8)), "too long"},

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <system_error>
 
 namespace skein::model {
 
@@ -18,7 +19,13 @@ result<adapter_choice> parse_adapter(std::string_view text) {
     if (is_number && !(std::abs(scale) <= scale_max))
       return error{error_kind::invalid_argument,
                    "adapter: the scale " + std::string(number) + " is out of range (-10000 to 10000)", "adapter"};
-    if (is_number) choice = {std::filesystem::path(text.substr(0, colon)), scale};
+    const std::filesystem::path file(text.substr(0, colon));
+    std::error_code none;
+    if (!is_number && !std::filesystem::exists(choice.path, none) && std::filesystem::is_regular_file(file, none))
+      return error{error_kind::invalid_argument,
+                   "adapter: the scale '" + std::string(number) + "' of " + file.string() + " is not a number",
+                   "adapter"};
+    if (is_number) choice = {file, scale};
   }
   if (choice.path.empty())
     return error{error_kind::invalid_argument, "adapter: '" + std::string(text) + "' is not FILE or FILE:SCALE",

@@ -13,6 +13,9 @@
 namespace skein::model {
 namespace {
 
+/// How the file begins that a repository has where Git LFS did not fetch the content.
+constexpr std::string_view lfs_pointer = "version https://git-lfs.github.com/spec/";
+
 enum class container { pth, safetensors, gguf, rwkv_cpp };
 
 result<container> recognise(byte_span file) {
@@ -23,6 +26,8 @@ result<container> recognise(byte_span file) {
   if (looks_like_gguf(file)) return container::gguf;
   if (looks_like_rwkv_cpp(file)) return container::rwkv_cpp;
   if (file.size() > 8 && text_at(file, 8, 1) == "{") return container::safetensors;
+  if (text_at(file, 0, std::min<std::uint64_t>(file.size(), lfs_pointer.size())) == lfs_pointer)
+    return damaged(0, "a pointer of Git LFS in place of the model; fetch the file with git lfs pull");
   return damaged(0, "neither .pth nor .safetensors nor GGUF nor rwkv.cpp: the file begins with " +
                         printable(text_at(file, 0, std::min<std::uint64_t>(file.size(), 16))));
 }
