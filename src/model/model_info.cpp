@@ -184,7 +184,8 @@ result<model_info> describe(const checkpoint& file) {
     if (is_lora(tensor.name))
       return misfit(file, tensor.name,
                     "is a LoRA adapter; merge it into the weights, or remove it, and save them again");
-  if (std::ranges::all_of(file.tensors(), [](const auto& t) { return t.name.ends_with(".att.time_state"); }))
+  const auto is_state = [](const auto& t) { return t.name.ends_with(".att.time_state"); };
+  if (!file.tensors().empty() && std::ranges::all_of(file.tensors(), is_state))
     return misfit(file, file.tensors().front().name, "is a tuned state, which is used with a model and is none");
   const rwkv_version version = version_of(file);
   if (auto foreign = foreign_tensor(file, version)) return *foreign;
