@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "base/tensor.hpp"
 #include "model/adapters/adapter_choice.hpp"
-#include "model/files/chat_form.hpp"
+#include "model/templates/chat_form.hpp"
 
 namespace skein::model {
 

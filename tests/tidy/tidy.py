@@ -81,8 +81,9 @@ SUBFOLDERS = {
         "": "automata machine text schema",
     },
     "src/model": {
-        "files": "",
-        "repository": "files",
+        "templates": "",
+        "files": "templates",
+        "repository": "files templates",
         "forms": "files",
         "adapters": "files",
         "": "files repository forms adapters",

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "model/files/chat_form.hpp"
 #include "model/files/file_bytes.hpp"
 #include "model/files/mapped_file.hpp"
 #include "model/files/safetensors_header.hpp"
+#include "model/templates/chat_form.hpp"
 
 namespace skein::model {
 

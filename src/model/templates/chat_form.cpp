@@ -1,4 +1,4 @@
-#include "model/files/chat_form.hpp"
+#include "model/templates/chat_form.hpp"
 
 namespace skein::model {
 
