@@ -86,7 +86,7 @@ SUBFOLDERS = {
         "repository": "files templates",
         "forms": "files",
         "adapters": "files",
-        "": "files repository forms adapters",
+        "": "templates files repository forms adapters",
     },
     "src/engine": {
         "": "",
