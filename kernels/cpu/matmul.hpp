@@ -33,11 +33,10 @@ struct gemm {
 
 /// GEMMs over one set of rows, computed together in one phase of the pool.
 ///
-/// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator; with quantised weights
-/// over the sums of their groups, which are exact, of activations rounded to 16-bit integers (coded_rows.hpp), or fp32
-/// with fp8. Rows,
-/// panels, threads and blocks only determine when that happens, so a row's result is bitwise independent of batch
-/// composition.
+/// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator. With quantised weights it
+/// runs over the sums of their groups: exact ones, of activations rounded to 16-bit integers (coded_rows.hpp), and with
+/// fp8 weights fp32 sums. Rows, panels, threads and blocks only determine when that happens, so a row's result is
+/// bitwise independent of batch composition.
 class matmul {
  public:
   explicit matmul(thread_pool& pool);

@@ -1,7 +1,5 @@
 // Writes the grammars that the fuzzer of GBNF starts from: make_gbnf_corpus FOLDER
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include "tests/fuzz/text_corpus.hpp"
 
 namespace {
 
@@ -13,13 +11,4 @@ const char* const files[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: make_gbnf_corpus FOLDER\n");
-    return 2;
-  }
-  const std::filesystem::path folder = argv[1];
-  std::filesystem::create_directories(folder);
-  int number = 0;
-  for (const char* const file : files) std::ofstream(folder / std::to_string(number++), std::ios::binary) << file;
-}
+int main(int argc, char** argv) { return skein::test::write_text_corpus(argc, argv, files); }

@@ -1,7 +1,5 @@
 // Writes the expressions that the fuzzer of regular expressions starts from: make_regex_corpus FOLDER
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include "tests/fuzz/text_corpus.hpp"
 
 namespace {
 
@@ -14,13 +12,4 @@ const char* const files[] = {"^(a|b)*c+?d{2,3}$",
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: make_regex_corpus FOLDER\n");
-    return 2;
-  }
-  const std::filesystem::path folder = argv[1];
-  std::filesystem::create_directories(folder);
-  int number = 0;
-  for (const char* const file : files) std::ofstream(folder / std::to_string(number++), std::ios::binary) << file;
-}
+int main(int argc, char** argv) { return skein::test::write_text_corpus(argc, argv, files); }

@@ -1,8 +1,5 @@
 // Writes the vocabulary files that the fuzzer of vocabularies starts from: make_vocabulary_corpus FOLDER
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <string>
+#include "tests/fuzz/text_corpus.hpp"
 
 namespace {
 
@@ -14,13 +11,4 @@ const char* const files[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: make_vocabulary_corpus FOLDER\n");
-    return 2;
-  }
-  const std::filesystem::path folder = argv[1];
-  std::filesystem::create_directories(folder);
-  int number = 0;
-  for (const char* const file : files) std::ofstream(folder / std::to_string(number++), std::ios::binary) << file;
-}
+int main(int argc, char** argv) { return skein::test::write_text_corpus(argc, argv, files); }

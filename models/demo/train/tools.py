@@ -295,7 +295,7 @@ def continued(rng: Random, tools: list[Calculator]) -> list[Step]:
     more = Sum(question, result + sign + b, f"{result}{SPOKEN[sign]}{b} = {{r}}.", (result, sign, b))
     if is_held_out(*_sum_key(more)):
         return steps
-    return steps + [_called_step(tools, more, "I go on with the last result."), _calculated_step(rng, more, False)]
+    return steps + [_called_step(tools, more, "I will continue with the last result."), _calculated_step(rng, more, False)]
 
 
 
@@ -308,7 +308,7 @@ TIME = ["What time is it{p}?", "What's the time{p}?", "What is the time{p}?", "W
         "what time is it{p}", "Give me the time{p}.", "Use the clock: what time is it{p}?", "How late is it{p} now?",
         "What time do we have{p}?", "Check the time{p}.", "Is it late{p}? Tell me the time."]
 AT_PLACE = ["What time is it for people{p}?", "What is the local time{p}?", "What's the local time{p}?", "Local time{p}?",
-            "I want to call somebody{p}. What time is it there?", "My sister lives{p}. What time is it there?"]
+            "I want to call someone{p}. What time is it there?", "My sister lives{p}. What time is it there?"]
 DATE = ["What is the date{p}?", "What's the date{p}?", "What is the date today?", "What's today's date?", "What date is it{p}?",
         "Which date do we have today?", "Tell me the date.", "What is today's date?", "Today's date?", "date", "Give me the date.",
         "Can you tell me the date?", "What date is it today?", "Which date is it?"]

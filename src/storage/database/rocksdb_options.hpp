@@ -17,9 +17,9 @@ namespace skein::storage {
 /// All column families by name with their options, in the order of `family`.
 [[nodiscard]] std::vector<rocksdb::ColumnFamilyDescriptor> options_of_families(const database_options& options);
 
-/// Opens a database that does not exist yet, with these column families; the first is RocksDB's own. As DB::Open with
-/// create_missing_column_families, in a fraction of the time: that writes the file of options, reads it back and
-/// compares it after each family.
+/// Opens a database that does not exist yet, with these column families; the first is RocksDB's own. DB::Open with
+/// create_missing_column_families does the same more slowly: after each family it writes the file of options, reads it
+/// back and compares it.
 [[nodiscard]] rocksdb::Status make_database(const rocksdb::DBOptions& settings, const std::string& directory,
                                             const std::vector<rocksdb::ColumnFamilyDescriptor>& all,
                                             std::vector<rocksdb::ColumnFamilyHandle*>& handles, rocksdb::DB*& opened);
