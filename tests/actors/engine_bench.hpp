@@ -231,6 +231,10 @@ class engine_bench : public generation_bench {
       counters.slots = work->info().slots;
       model->devices.add(inbox, &counters);
     }
+    ~device_line() { work.reset(); }  // its queued commands may still use the scheduler's buffers
+    device_line(const device_line&) = delete;
+    device_line& operator=(const device_line&) = delete;
+
     void run(const device::start_slot& c) { work->start(c.slot, *c.params); }
     void run(const device::restart_slot& c) { work->restart_sampler(c.slot, *c.params); }
     void run(const device::write_slot& c) { work->write_state(c.slot, *c.state); }
