@@ -1,8 +1,8 @@
 // The tile for quantised weights; included once per Highway target, after hwy/highway.h.
 //
-// Weights and activations are integers of 16 bits, multiplied in pairs of inputs into 32-bit sums (pmaddwd on x86). The
-// sums of a group are exact; at its end they are scaled and added to the fp32 sum. A vector of 16
-// weights takes one instruction to unpack (4 bits: up to three), where conversion to fp32 takes three for 8.
+// Weights and activations are integers of 16 bits, multiplied in pairs of inputs into 32-bit sums (pmaddwd on x86, or
+// vpdpwssd, which also adds). The sums of a group are exact; at its end they are scaled and added to the fp32 sum. A
+// vector of 16 weights takes one instruction to unpack (4 bits: up to three), where conversion to fp32 takes three for 8.
 #if defined(SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP
 #undef SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP
@@ -20,6 +20,25 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
+
+// Whether this target has fused products, an instruction that multiplies pairs and adds them, on some CPUs.
+constexpr bool can_fuse = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+
+HWY_INLINE bool cpu_fuses() {
+#if HWY_TARGET == HWY_AVX3
+  return __builtin_cpu_supports("avx512vnni");
+#elif HWY_TARGET == HWY_AVX2
+  return __builtin_cpu_supports("avxvnni");
+#else
+  return false;
+#endif
+}
+
+// A strip with fused products.
+template <class Strip>
+struct fused : Strip {
+  static constexpr bool fuses = true;
+};
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -103,6 +122,7 @@ HWY_INLINE word_pairs zero_extended(octet_vector codes) {
 // How the bytes of a strip become words: those of one of its pairs of inputs.
 struct int8_strip {
   static constexpr weight_element element = weight_element::int8;
+  static constexpr bool fuses = false;
   static constexpr std::size_t pairs = 1;
   static HWY_INLINE word_pairs load(octet_vector codes, std::size_t) { return zero_extended(codes); }
 };
@@ -116,6 +136,7 @@ HWY_INLINE octet_vector nibbles(octet_vector codes, std::size_t pair) {
 
 struct int4_strip {
   static constexpr weight_element element = weight_element::int4;
+  static constexpr bool fuses = false;
   static constexpr std::size_t pairs = 2;
   static HWY_INLINE word_pairs load(octet_vector codes, std::size_t pair) {
     return zero_extended(nibbles(codes, pair));
@@ -124,6 +145,7 @@ struct int4_strip {
 
 struct nf4_strip {
   static constexpr weight_element element = weight_element::nf4;
+  static constexpr bool fuses = false;
   static constexpr std::size_t pairs = 2;
   static HWY_INLINE word_pairs load(octet_vector codes, std::size_t pair) {
     const octets d;
@@ -136,7 +158,19 @@ struct nf4_strip {
 };
 
 // sum[j] += a[2j] * b[2j] + a[2j + 1] * b[2j + 1]
+template <bool kFused>
 HWY_INLINE dword_vector add_pairs(dwords d, word_vector a, word_vector b, dword_vector sum) {
+#if HWY_TARGET == HWY_AVX3  // Highway has no target with this instruction and without many others
+  if constexpr (kFused) {
+    asm volatile("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (kFused) {
+    asm volatile("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+    return sum;
+  }
+#endif
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
   auto not_used = hn::Zero(d);
   auto now = hn::ReorderWidenMulAccumulate(d, a, b, sum, not_used);
@@ -222,8 +256,8 @@ HWY_INLINE void coded_tile(const tile_source& source, std::size_t strip, float* 
               std::int32_t pair;
               std::memcpy(&pair, rows[r / 3] + r % 3 * stride + 2 * i + 4 * p, sizeof pair);
               const auto in = hn::BitCast(words(), hn::Set(di, pair));
-              acc[r][s][0] = add_pairs(di, in, weights.low, acc[r][s][0]);
-              acc[r][s][1] = add_pairs(di, in, weights.high, acc[r][s][1]);
+              acc[r][s][0] = add_pairs<Strip::fuses>(di, in, weights.low, acc[r][s][0]);
+              acc[r][s][1] = add_pairs<Strip::fuses>(di, in, weights.high, acc[r][s][1]);
             }
           }
         }

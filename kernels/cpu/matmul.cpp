@@ -39,6 +39,7 @@ struct task {
   std::size_t in_stride, groups_at;  // bytes
   std::size_t first_row, rows, first_panel, panels;
   float* sums;  // [panels, rows, 32]
+  bool fuses;   // use fused products of integers if this CPU has them
 };
 
 }  // namespace skein::kernels::cpu
@@ -199,6 +200,14 @@ void sum_task(const task& work) {
   }
 }
 
+template <class Strip>
+void sum_coded_task(const task& work) {
+  if constexpr (can_fuse) {
+    if (work.fuses && cpu_fuses()) return sum_task<fused<Strip>>(work);
+  }
+  sum_task<Strip>(work);
+}
+
 // function(d, sum, out, left, row, output): a vector of sums, where it is stored, and the position of its first
 // element.
 template <class Function>
@@ -223,9 +232,9 @@ void run_task(const task& work) {
     case weight_element::f32: sum_task<f32_strip>(work); break;
     case weight_element::bf16: sum_task<bf16_strip>(work); break;
     case weight_element::f16: sum_task<f16_strip>(work); break;
-    case weight_element::int8: sum_task<int8_strip>(work); break;
-    case weight_element::int4: sum_task<int4_strip>(work); break;
-    case weight_element::nf4: sum_task<nf4_strip>(work); break;
+    case weight_element::int8: sum_coded_task<int8_strip>(work); break;
+    case weight_element::int4: sum_coded_task<int4_strip>(work); break;
+    case weight_element::nf4: sum_coded_task<nf4_strip>(work); break;
     case weight_element::fp8: sum_task<fp8_strip>(work); break;
   }
   using size = std::size_t;
@@ -267,7 +276,8 @@ namespace skein::kernels::cpu {
 
 HWY_EXPORT(run_task);
 
-matmul::matmul(thread_pool& pool) : pool_(pool), sums_(pool.threads() * sums_per_thread) {}
+matmul::matmul(thread_pool& pool, integer_products products)
+    : pool_(pool), products_(products), sums_(pool.threads() * sums_per_thread) {}
 
 std::size_t matmul::planned_bytes(std::uint32_t threads) { return threads * sums_per_thread * sizeof(float); }
 
@@ -335,7 +345,8 @@ void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
               rows * (row_block + 1) / row_blocks - first_row,
               first_panel,
               std::min(task_panels_max, matrix.panels() - first_panel),
-              sums_.data() + thread * sums_per_thread};
+              sums_.data() + thread * sums_per_thread,
+              products_ == integer_products::best};
     if (takes_integers(matrix.format().element)) {
       const coded_layout layout(matrix.inputs(), matrix.format().group);
       work.in = coded_.data() + coded[p], work.in_stride = layout.stride, work.groups_at = layout.groups;

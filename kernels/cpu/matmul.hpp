@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "kernels/cpu/aligned_buffer.hpp"
@@ -31,6 +32,12 @@ struct gemm {
   std::size_t gate_stride = 0;
 };
 
+/// How products of integers are added up, with quantised weights other than fp8. The sums are the same.
+enum class integer_products : std::uint8_t {
+  best,      ///< by vpdpwssd on x86 CPUs that have it (AVX512_VNNI, AVX-VNNI)
+  separate,  ///< by two instructions, as on other CPUs
+};
+
 /// GEMMs over one set of rows, computed together in one phase of the pool.
 ///
 /// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator. With quantised weights it
@@ -39,7 +46,7 @@ struct gemm {
 /// bitwise independent of batch composition.
 class matmul {
  public:
-  explicit matmul(thread_pool& pool);
+  explicit matmul(thread_pool& pool, integer_products products = integer_products::best);
   /// At most 8 GEMMs, whose outputs overlap neither each other nor any input.
   void operator()(std::size_t rows, std::span<const gemm> gemms);
   /// Makes room for coded rows, of which GEMMs with quantised weights otherwise allocate more as they need it.
@@ -56,6 +63,7 @@ class matmul {
   void code_inputs(std::size_t rows, std::span<const gemm> gemms, std::span<std::size_t> from);
 
   thread_pool& pool_;
+  integer_products products_;
   aligned_buffer<std::byte> coded_;  ///< the inputs of GEMMs with quantised weights
   aligned_buffer<float> sums_;       ///< per thread: the sums of one task, carried from one block of inputs to the next
 };

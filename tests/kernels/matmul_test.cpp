@@ -44,10 +44,10 @@ struct random_matrix {
 
 /// The product of `rows` rows (row-major, dense), without guards: what the bitwise cases compare.
 std::vector<float> multiply(thread_pool& pool, const packed_matrix& matrix, const std::vector<float>& in,
-                            std::size_t rows) {
+                            std::size_t rows, integer_products products = integer_products::best) {
   std::vector<float> out(rows * matrix.outputs());
   const gemm one{&matrix, in.data(), matrix.inputs(), out.data(), matrix.outputs()};
-  matmul multiplication(pool);
+  matmul multiplication(pool, products);
   multiplication(rows, {&one, 1});
   return out;
 }
@@ -325,6 +325,23 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
 }
 
 // Integers cannot express NaN and infinity: the scale of the group has to carry them on.
+BOOST_AUTO_TEST_CASE(fused_products_of_integers_give_the_same_bits) {
+  constexpr std::size_t outputs = 150, inputs = 700;
+  test::for_every_target([&] {
+    thread_pool pool(2);
+    const random_matrix weights(outputs, inputs, dtype::bf16, 21);
+    for (const auto element :
+         {kernels::weight_element::int8, kernels::weight_element::int4, kernels::weight_element::nf4}) {
+      const packed_matrix packed(weights.view, false, {element, 64}, pool);
+      for (const std::size_t rows : {1u, 2u, 3u, 7u, 11u, 12u, 30u}) {
+        const std::vector<float> in = random_values(rows * inputs, 22 + rows);
+        const std::vector<float> separate = multiply(pool, packed, in, rows, integer_products::separate);
+        BOOST_TEST(multiply(pool, packed, in, rows) == separate);
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(quantised_gemms_carry_nan_and_infinity) {
   constexpr std::size_t outputs = 40, inputs = 200;
   test::for_every_target([&] {
