@@ -82,21 +82,22 @@ if(SKEIN_HIP)
   endif()
 endif()
 
-# skein_hip_object(variable source): appends the object of a source compiled by hipcc to the list. CMake's HIP language
+# skein_hip_object(variable path): appends the object of a source compiled by hipcc to the list. CMake's HIP language
 # does not find ROCm where Debian installs it.
-function(skein_hip_object variable source)
+function(skein_hip_object variable path)
   set(flags -x hip -std=c++20 $<IF:$<BOOL:${SKEIN_GPU_OPTIMIZE}>,-O3,-O0> -fPIC -fvisibility=hidden -ffp-contract=off
             -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/src)
   foreach(target IN LISTS skein_hip_targets)
     list(APPEND flags --offload-arch=${target})
   endforeach()
-  set(object ${CMAKE_CURRENT_BINARY_DIR}/hip/${source}.o)
-  get_filename_component(folder ${object} DIRECTORY)
+  cmake_path(GET path FILENAME name)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/hip)
+  set(object ${folder}/${name}.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SKEIN_HIPCC} ${flags} -MD -MF ${object}.d -MT ${object}
-            -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
-    DEPENDS ${source} DEPFILE ${object}.d COMMENT "Building HIP object ${source}.o" VERBATIM)
+            -c ${path} -o ${object}
+    DEPENDS ${path} DEPFILE ${object}.d COMMENT "Building HIP object ${name}.o" VERBATIM)
   set(${variable} ${${variable}} ${object} PARENT_SCOPE)
 endfunction()
 

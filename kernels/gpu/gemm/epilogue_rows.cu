@@ -10,15 +10,15 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned epilogue_threads = 256;
 
 template <typename Element>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(epilogue_threads)
     epilogue_rows_kernel(Element* out, std::uint32_t row_packets, std::uint32_t stride, std::size_t packets,
                          activation_function function) {
   pdl_launch_dependents();
   pdl_wait();
-  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x;
+  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * epilogue_threads + threadIdx.x;
   if (i >= packets) return;
   Element* const at = out + i / row_packets * stride + i % row_packets * packet<Element>::size;
   packet<Element> values = load_packet(at);
@@ -38,8 +38,8 @@ result<void> epilogue_rows(stream_handle in, element type, const gemm& p, std::u
     check(p.out_stride % size == 0);
     check(reinterpret_cast<std::uintptr_t>(p.out) % sizeof(packet<Element>) == 0);
     const std::size_t packets = std::size_t{rows} * (p.matrix.outputs / size);
-    const auto blocks = static_cast<unsigned>((packets + threads - 1) / threads);
-    return launch({"finish_rows", {blocks}, {threads}, 0, in, true}, epilogue_rows_kernel<Element>,
+    const auto blocks = static_cast<unsigned>((packets + epilogue_threads - 1) / epilogue_threads);
+    return launch({"finish_rows", {blocks}, {epilogue_threads}, 0, in, true}, epilogue_rows_kernel<Element>,
                   static_cast<Element*>(p.out), p.matrix.outputs / size, p.out_stride, packets, p.how.function);
   });
 }

@@ -14,7 +14,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned matmul_threads = 256;
 constexpr unsigned lanes = 16;  // of a block along each side of its tile
 constexpr unsigned outputs_each = matrix_tile / lanes;
 constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile is spread over the banks
@@ -45,7 +45,7 @@ template <unsigned tile_rows, typename Element>
 __device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t stride, std::uint32_t first,
                           std::uint32_t end, std::uint32_t column) {
   constexpr unsigned packets = matrix_tile / packet<Element>::size;  // of a row
-  for (unsigned p = threadIdx.x; p < tile_rows * packets; p += threads) {
+  for (unsigned p = threadIdx.x; p < tile_rows * packets; p += matmul_threads) {
     const unsigned r = p / packets, c = p % packets * packet<Element>::size;
     packet<Element> values = {};
     if (first + r < end)
@@ -59,7 +59,7 @@ __device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t 
 template <typename Element, weight_element code>
 __device__ void decode_tile(float (*tile)[pitch], const device_matrix& m, std::uint32_t first, std::uint32_t column) {
   const std::uint32_t blocks = padded(m.inputs) / block_inputs, bytes = block_bytes(m.format);
-  for (unsigned i = threadIdx.x; i < matrix_tile * matrix_tile; i += threads) {
+  for (unsigned i = threadIdx.x; i < matrix_tile * matrix_tile; i += matmul_threads) {
     const std::uint32_t r = i / matrix_tile, c = i % matrix_tile, output = r % panel_outputs;
     const std::byte* const block = static_cast<const std::byte*>(m.data) +
                                    (std::size_t{first + r} / panel_outputs * blocks + column / block_inputs) * bytes;
@@ -86,7 +86,7 @@ __device__ void load_weights(float (*tile)[pitch], const device_matrix& m, std::
 }
 
 template <typename Element, unsigned rows_each>
-__global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const std::uint32_t* row_count) {
+__global__ void __launch_bounds__(matmul_threads) matmul_kernel(gemm_list gemms, const std::uint32_t* row_count) {
   constexpr unsigned tile_rows = lanes * rows_each;
   __shared__ float weights[matrix_tile][pitch];  // [output, input]
   __shared__ float inputs[tile_rows][pitch];     // [row, input]
@@ -149,7 +149,7 @@ result<void> matmul(stream_handle in, element type, std::span<const gemm> gemms,
     blocks += padded(p.matrix.outputs) / matrix_tile;
   }
   const auto launch_tiles = [&](auto kernel, std::uint32_t tile_rows) {
-    return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {threads}, 0, in}, kernel, list,
+    return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {matmul_threads}, 0, in}, kernel, list,
                   row_count);
   };
   // The height of a tile does not change any bit: every sum is computed by one thread, in one order.

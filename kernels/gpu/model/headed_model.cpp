@@ -7,7 +7,7 @@ namespace skein::kernels::gpu {
 namespace {
 
 /// For the current device.
-bool can_chunk(const model_dims& dims, const gpu_options& options, const model_room& room) {
+bool can_chunk_wkv(const model_dims& dims, const gpu_options& options, const model_room& room) {
   return wants_chunks(dims, options, room) && chunked_wkv6::available();
 }
 
@@ -16,13 +16,13 @@ bool can_chunk(const model_dims& dims, const gpu_options& options, const model_r
 headed_model::headed_model(const model_dims& dims, const gpu_options& options, const model_room& room,
                            const library_opener& open_library)
     : gated_model(dims, options, room, open_library) {
-  if (can_chunk(dims_, options, room)) chunks_.emplace(dims_.att(), type_, room.rows, chunked_runs_max(room));
+  if (can_chunk_wkv(dims_, options, room)) chunks_.emplace(dims_.att(), type_, room.rows, chunked_runs_max(room));
 }
 
 memory_plan headed_model::plan(const model_dims& dims, const gpu_options& options, const model_room& room,
                                const library_opener& open_library, std::size_t weight_bytes,
                                std::size_t activation_bytes) {
-  if (can_chunk(dims, options, room))
+  if (can_chunk_wkv(dims, options, room))
     activation_bytes += chunked_wkv6::planned_bytes(dims.att(), room.rows, chunked_runs_max(room));
   return base_model::plan(dims, options, room, open_library, weight_bytes, activation_bytes);
 }

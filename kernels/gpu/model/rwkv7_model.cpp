@@ -18,7 +18,7 @@ bool wants_sparse_values(const gpu_options& options) {
 }
 
 /// For the current device.
-bool can_chunk(const model_dims& dims, const gpu_options& options, const model_room& room) {
+bool can_chunk_time_mix(const model_dims& dims, const gpu_options& options, const model_room& room) {
   return wants_chunks(dims, options, room) && chunked_time_mix::available();
 }
 
@@ -50,7 +50,7 @@ class rwkv7_model final : public base_model {
       : base_model(weights.dims, options, room, open_library),
         rows_(dims_, normed_, activations_),
         weights_(upload(weights, matrix_formats(options), options.progress)) {
-    if (can_chunk(dims_, options, room)) chunks_.emplace(dims_.embd, type_, room.rows, chunked_runs_max(room));
+    if (can_chunk_time_mix(dims_, options, room)) chunks_.emplace(dims_.embd, type_, room.rows, chunked_runs_max(room));
     if (wants_sparse_values(options)) make_sparse(in);
     start(in,
           [&](std::uint32_t layer, std::span<float> state) { copy_initial(weights.layers[layer].time_state, state); });
@@ -100,7 +100,7 @@ memory_plan rwkv7_model::plan(const rwkv7_weights& weights, const gpu_options& o
   activation_room counted(room.rows, type, true);
   const rwkv7_rows rows(dims, {}, counted);
   std::size_t activation_bytes = counted.bytes();
-  if (can_chunk(dims, options, room))
+  if (can_chunk_time_mix(dims, options, room))
     activation_bytes += chunked_time_mix::planned_bytes(dims.embd, room.rows, chunked_runs_max(room));
   return base_model::plan(dims, options, room, open_library, weight_bytes, activation_bytes);
 }

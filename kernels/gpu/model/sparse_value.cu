@@ -13,9 +13,9 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned sparse_value_threads = 256;
 constexpr unsigned quarters = 4;
-constexpr unsigned quarter_threads = threads / quarters;  // whole warps on every GPU
+constexpr unsigned quarter_threads = sparse_value_threads / quarters;  // whole warps on every GPU
 constexpr unsigned quarter_inputs = 128;
 constexpr unsigned segment_inputs = quarters * quarter_inputs;
 constexpr unsigned passes = quarter_inputs / quarter_threads;  // over a quarter's inputs
@@ -85,7 +85,7 @@ __device__ unsigned list_inputs(const Element* inputs, std::uint32_t count, inpu
 }
 
 template <typename Element>
-__global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Element> work) {
+__global__ void __launch_bounds__(sparse_value_threads) sparse_value_kernel(sparse_work<Element> work) {
   constexpr unsigned size = packet<Element>::size, columns = tile_columns<Element>;
   __shared__ input_list lists[quarters];
   __shared__ float sums[quarters][columns];
@@ -122,13 +122,13 @@ __global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Eleme
   const std::uint32_t segments = gridDim.y, columns_left = work.columns - tile * columns;
   const std::uint32_t here = columns_left < columns ? columns_left : columns;
   float* const parts = work.parts + std::size_t{row} * segments * work.columns + tile * columns;
-  for (unsigned c = threadIdx.x; c < here; c += threads) {
+  for (unsigned c = threadIdx.x; c < here; c += sparse_value_threads) {
     float total = 0;
     for (unsigned q = 0; q < quarters; ++q) total += sums[q][c];
     parts[std::size_t{segment} * work.columns + c] = total;
   }
   if (!ends_last(work.finished + row * gridDim.x + tile, segments)) return;
-  for (unsigned c = threadIdx.x; c < here && tile * columns + c < work.outputs; c += threads) {
+  for (unsigned c = threadIdx.x; c < here && tile * columns + c < work.outputs; c += sparse_value_threads) {
     float& x = work.x[std::size_t{row} * work.outputs + tile * columns + c];
     const float before = x;
     float total = 0;
@@ -146,15 +146,15 @@ __global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Eleme
 }
 
 template <typename Element>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(sparse_value_threads)
     turn_kernel(const Element* matrix, Element* turned, std::uint32_t height, std::uint32_t width) {
   __shared__ Element tile[turned_tile][turned_tile + 2];
   const std::uint32_t top = blockIdx.y * turned_tile, left = blockIdx.x * turned_tile;
-  for (unsigned i = threadIdx.x; i < turned_tile * turned_tile; i += threads)
+  for (unsigned i = threadIdx.x; i < turned_tile * turned_tile; i += sparse_value_threads)
     tile[i / turned_tile][i % turned_tile] =
         matrix[std::size_t{top + i / turned_tile} * width + left + i % turned_tile];
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < turned_tile * turned_tile; i += threads)
+  for (unsigned i = threadIdx.x; i < turned_tile * turned_tile; i += sparse_value_threads)
     turned[std::size_t{left + i / turned_tile} * height + top + i % turned_tile] =
         tile[i % turned_tile][i / turned_tile];
 }
@@ -174,7 +174,7 @@ sparse_values::sparse_values(std::span<const device_layer> layers, element type,
     check(layer.ffn_value.outputs == outputs_ && layer.ffn_value.inputs == inputs_);
     auto& turned = turned_.emplace_back(turned_bytes(outputs_, inputs_, type), "sparse values");
     require(with_element(type, [&]<typename Element>() {
-      const launch_shape shape{"transpose", {width / turned_tile, height / turned_tile}, {threads}, 0, in};
+      const launch_shape shape{"transpose", {width / turned_tile, height / turned_tile}, {sparse_value_threads}, 0, in};
       return launch(shape, turn_kernel<Element>, static_cast<const Element*>(layer.ffn_value.data),
                     reinterpret_cast<Element*>(turned.data()), height, width);
     }));
@@ -187,7 +187,8 @@ result<void> sparse_values::add(stream_handle in, std::uint32_t layer, const voi
   const std::uint32_t inputs = padded(inputs_), columns = padded(outputs_);
   return with_element(type_, [&]<typename Element>() {
     const std::uint32_t tiles = (columns + tile_columns<Element> - 1) / tile_columns<Element>;
-    const launch_shape shape{"sparse_value", {tiles, segments_for(inputs), rows_room}, {threads}, 0, in, true};
+    const launch_shape shape{
+        "sparse_value", {tiles, segments_for(inputs), rows_room}, {sparse_value_threads}, 0, in, true};
     return launch(shape, sparse_value_kernel<Element>,
                   {reinterpret_cast<const Element*>(turned_[layer].data()), static_cast<const Element*>(hidden),
                    parts_.data(), finished_.data(), x, inputs, columns, outputs_, row_count});

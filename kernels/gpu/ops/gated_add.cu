@@ -11,14 +11,14 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned gated_add_threads = 256;
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(gated_add_threads)
     gated_add_kernel(device_batch rows, const float* gate, std::uint32_t gate_stride, gemm_rows value, float* x,
                      std::uint32_t width) {
   pdl_launch_dependents();
   pdl_wait();
-  const std::uint32_t t = blockIdx.x, channel = (blockIdx.y * threads + threadIdx.x) * 4;
+  const std::uint32_t t = blockIdx.x, channel = (blockIdx.y * gated_add_threads + threadIdx.x) * 4;
   if (t >= rows.counts->rows || channel >= width) return;
   const on_their_way<float, 4> share(gate + static_cast<std::size_t>(t) * gate_stride + channel);
   const gemms_on_their_way<float, 4> addends(value, t, channel);
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(threads)
 result<void> gated_add(stream_handle in, const device_batch& rows, const float* gate, std::uint32_t gate_stride,
                        const gemm_rows& value, float* x, std::uint32_t width) {
   check(width % 64 == 0 && gate_stride % 4 == 0);
-  const std::uint32_t blocks = (width / 4 + threads - 1) / threads;
-  const launch_shape shape{"gated_add", {rows.room.rows, blocks}, {threads}, 0, in, true};
+  const std::uint32_t blocks = (width / 4 + gated_add_threads - 1) / gated_add_threads;
+  const launch_shape shape{"gated_add", {rows.room.rows, blocks}, {gated_add_threads}, 0, in, true};
   return launch(shape, gated_add_kernel, rows, gate, gate_stride, value, x, width);
 }
 

@@ -9,12 +9,14 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
-constexpr std::size_t blocks_max = 32;
+constexpr unsigned small_copy_threads = 256;
+constexpr std::size_t small_copy_blocks_max = 32;
 
-__global__ void __launch_bounds__(threads) small_copy_kernel(float* to, const float* from, std::size_t packets) {
+__global__ void __launch_bounds__(small_copy_threads)
+    small_copy_kernel(float* to, const float* from, std::size_t packets) {
   constexpr std::size_t size = packet<float>::size;
-  for (std::size_t i = std::size_t{blockIdx.x} * threads + threadIdx.x; i < packets; i += gridDim.x * threads)
+  for (std::size_t i = std::size_t{blockIdx.x} * small_copy_threads + threadIdx.x; i < packets;
+       i += gridDim.x * small_copy_threads)
     store_packet(to + i * size, load_packet(from + i * size));
 }
 
@@ -29,8 +31,9 @@ result<void> queue_small_copy(stream_handle in, void* to, const void* from, std:
   check(bytes % small_copy_unit == 0);
   const std::size_t packets = bytes / small_copy_unit;
   if (packets == 0) return {};
-  const auto blocks = static_cast<unsigned>(std::min((packets + threads - 1) / threads, blocks_max));
-  return launch({"small copy", {blocks}, {threads}, 0, in}, small_copy_kernel, static_cast<float*>(to),
+  const auto blocks =
+      static_cast<unsigned>(std::min((packets + small_copy_threads - 1) / small_copy_threads, small_copy_blocks_max));
+  return launch({"small copy", {blocks}, {small_copy_threads}, 0, in}, small_copy_kernel, static_cast<float*>(to),
                 static_cast<const float*>(from), packets);
 }
 

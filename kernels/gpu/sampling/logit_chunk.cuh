@@ -8,7 +8,7 @@
 namespace skein::kernels::gpu {
 
 using logit_packet = packet<float>;
-inline constexpr unsigned chunk_packets = chunk_tokens / (mass_threads * logit_packet::size);
+inline constexpr unsigned chunk_packets = logit_chunk_tokens / (mass_threads * logit_packet::size);
 inline constexpr unsigned block_lanes = block_tokens / logit_packet::size;  // threads that hold a block
 
 [[nodiscard]] __device__ inline std::uint32_t place_in_chunk(unsigned p) {
@@ -61,7 +61,7 @@ struct logit_row {
   }
   /// Makes logits finite, and no_logit beyond the vocabulary; a 0 may keep its sign. True if one was NaN or infinite.
   __device__ bool settle_chunk(std::uint32_t first, logit_packet (&values)[chunk_packets]) const {
-    if (first + chunk_tokens <= vocab) {
+    if (first + logit_chunk_tokens <= vocab) {
       // One addition per logit shows whether there is anything to do; finite_logit takes five operations.
       float sum = 0;
       for (unsigned p = 0; p < chunk_packets; ++p) {

@@ -96,10 +96,10 @@ __device__ void scan_row(const sampled_row& of, const slot_record& record, float
   const listed_tokens listed(of.lists, of.is_mixture ? 0 : record.penalty_count, 0);
   const float scale = takes_largest(settings) ? 0 : 1 / scan_temperature(settings, of.row.vocab);
   for (std::uint32_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
-    const std::uint32_t first = chunk * chunk_tokens;
+    const std::uint32_t first = chunk * logit_chunk_tokens;
     logit_packet values[chunk_packets];
     for (unsigned p = 0; p < chunk_packets; ++p) values[p] = next[p];
-    if (chunk + 1 < end_chunk) of.row.request_chunk(first + chunk_tokens, next);
+    if (chunk + 1 < end_chunk) of.row.request_chunk(first + logit_chunk_tokens, next);
     if (of.row.settle_chunk(first, values)) *of.scratch.nonfinite = 1;
     if (!of.is_mixture && settings.logprobs != 0) scan_chunk(values, chunk, 1, of.scratch.raw_max, of.scratch.raw_sum);
     if (!of.is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
@@ -118,7 +118,7 @@ __attribute__((noinline)) __device__ void scan_noisy_row(sample_work work, sampl
                                                          std::uint32_t end_chunk) {
   const sampled_row of(work, sample, i);
   logit_packet next[chunk_packets];
-  of.row.request_chunk(first_chunk * chunk_tokens, next);
+  of.row.request_chunk(first_chunk * logit_chunk_tokens, next);
   scan_row<true>(of, record, work.from.logits + std::size_t{sample.logits_row} * work.vocab, first_chunk, end_chunk,
                  next);
 }
@@ -126,8 +126,8 @@ __attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratc
                                                        std::uint32_t end_chunk) {
   for (std::uint32_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
     logit_packet raw[chunk_packets];
-    row.request_chunk(chunk * chunk_tokens, raw);
-    if (row.settle_chunk(chunk * chunk_tokens, raw)) *to.nonfinite = 1;
+    row.request_chunk(chunk * logit_chunk_tokens, raw);
+    if (row.settle_chunk(chunk * logit_chunk_tokens, raw)) *to.nonfinite = 1;
     scan_chunk(raw, chunk, 1, to.raw_max, to.raw_sum);
   }
 }
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(sample_
   const std::uint32_t chunks = chunks_of(work.vocab);
   const std::uint32_t end_chunk = first_chunk + chunks_each < chunks ? first_chunk + chunks_each : chunks;
   logit_packet next[chunk_packets];
-  of.row.request_chunk(first_chunk * chunk_tokens, next);
+  of.row.request_chunk(first_chunk * logit_chunk_tokens, next);
   const slot_record& record = store_record_word(record_word);
   if (noise_of(record.settings, record.generated).width != 0)
     return scan_noisy_row(work, sample, i, record, first_chunk, end_chunk);
@@ -222,7 +222,7 @@ result<void> launch_samples(stream_handle in, const device_samples& samples, con
                             std::uint32_t vocab) {
   static_assert(sizeof(candidate_list) >= sizeof(raw_blocks));
   const sample_work work{samples, from, out, slots, scratch, vocab};
-  constexpr std::size_t scan_bytes = chunk_tokens * sizeof(float);
+  constexpr std::size_t scan_bytes = logit_chunk_tokens * sizeof(float);
   const std::uint32_t chunks = chunks_of(vocab), each = chunks_of_a_block(chunks * samples.room);
   const launch_shape scan{
       "sampling scan", {(chunks + each - 1) / each, samples.room}, {mass_threads}, scan_bytes, in, true};

@@ -5,14 +5,14 @@
 /// chunks into blocks of 64 tokens, as in sampling/logit_block.hpp. The cuts depend only on the vocabulary.
 namespace skein::kernels::gpu {
 
-inline constexpr std::uint32_t chunk_tokens = 4096;
+inline constexpr std::uint32_t logit_chunk_tokens = 4096;
 inline constexpr std::uint32_t block_tokens = 64;
-inline constexpr std::uint32_t chunk_blocks = chunk_tokens / block_tokens;
+inline constexpr std::uint32_t chunk_blocks = logit_chunk_tokens / block_tokens;
 inline constexpr std::uint32_t chunks_max = 128;
-static_assert(std::uint64_t{chunks_max} * chunk_tokens == vocab_max);
+static_assert(std::uint64_t{chunks_max} * logit_chunk_tokens == vocab_max);
 
 [[nodiscard]] constexpr std::uint32_t chunks_of(std::uint32_t vocab) {
-  return (vocab + chunk_tokens - 1) / chunk_tokens;
+  return (vocab + logit_chunk_tokens - 1) / logit_chunk_tokens;
 }
 /// The number of blocks that arrays have space for: those of whole chunks.
 [[nodiscard]] constexpr std::uint32_t blocks_of(std::uint32_t vocab) { return chunks_of(vocab) * chunk_blocks; }

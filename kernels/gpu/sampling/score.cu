@@ -24,8 +24,8 @@ __global__ void __launch_bounds__(mass_threads) score_kernel(score_work work) {
   float* const raw_sum = work.scratch.raw_sum + std::size_t{i} * blocks_of(work.vocab);
 
   logit_packet raw[chunk_packets];
-  row.request_chunk(chunk * chunk_tokens, raw);
-  if (row.settle_chunk(chunk * chunk_tokens, raw)) work.scratch.nonfinite[i] = 1;
+  row.request_chunk(chunk * logit_chunk_tokens, raw);
+  if (row.settle_chunk(chunk * logit_chunk_tokens, raw)) work.scratch.nonfinite[i] = 1;
   scan_chunk(raw, chunk, 1, raw_max, raw_sum);
   if (!ends_last(work.scratch.finished + i, chunks_of(work.vocab))) return;
   __shared__ raw_blocks best;

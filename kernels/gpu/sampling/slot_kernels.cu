@@ -13,8 +13,8 @@ __global__ void __launch_bounds__(mass_threads)
   if (blockIdx.y >= *groups.count) return;
   const mixture group = groups.mixtures[blockIdx.y];
   const mixture_member* const members = groups.members + group.first_member;
-  const std::uint32_t first = blockIdx.x * chunk_tokens;
-  const std::uint32_t tokens = vocab - first < chunk_tokens ? vocab - first : chunk_tokens;
+  const std::uint32_t first = blockIdx.x * logit_chunk_tokens;
+  const std::uint32_t tokens = vocab - first < logit_chunk_tokens ? vocab - first : logit_chunk_tokens;
   float* const chunk = dynamic_shared<float>();
   float* const penalised_out = penalised + std::size_t{blockIdx.y} * vocab + first;
   float* const raw_out = raw + std::size_t{blockIdx.y} * vocab + first;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(mass_threads) copy_position_kernel(slot_id fro
 result<void> launch_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits, float* penalised,
                              float* raw, const slot_memory& slots, std::uint32_t vocab) {
   const launch_shape shape{
-      "mixture", {chunks_of(vocab), mixtures.room}, {mass_threads}, chunk_tokens * sizeof(float), in};
+      "mixture", {chunks_of(vocab), mixtures.room}, {mass_threads}, logit_chunk_tokens * sizeof(float), in};
   return launch(shape, mixture_kernel, mixtures, logits, penalised, raw, slots, vocab);
 }
 

@@ -91,9 +91,9 @@ __device__ void for_each_biased_token(const slot_lists& of, const slot_record& r
     if (i == 0 || bias[i - 1].token != bias[i].token) visit(i);
 }
 
-/// Calls change(place in the chunk, addend) for the slot's bias and penalties of tokens first .. first + chunk_tokens.
-/// Bias comes before penalties, and one thread applies the bias entries of one token in order. The order of different
-/// tokens does not matter.
+/// Calls change(place in the chunk, addend) for the slot's bias and penalties of tokens first .. first +
+/// logit_chunk_tokens. Bias comes before penalties, and one thread applies the bias entries of one token in order. The
+/// order of different tokens does not matter.
 template <typename Change>
 __device__ void for_each_change(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                 std::uint32_t first, const Change& change) {
@@ -102,7 +102,7 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
   for_each_biased_token(of, record, [&](std::uint32_t i) {
     const token_id token = bias[i].token;
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place >= chunk_tokens) return;
+    if (place >= logit_chunk_tokens) return;
     for (std::uint32_t same = i; same < bias_count && bias[same].token == token; ++same)
       if (record.generated >= bias[same].first && (bias[same].end == 0 || record.generated < bias[same].end))
         change(place, bias[same].bias);
@@ -110,7 +110,7 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
   __syncthreads();
   listed.for_each([&](std::uint32_t, token_id token, float penalty) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place < chunk_tokens) change(place, -(penalty + record.settings.lasting_penalty));
+    if (place < logit_chunk_tokens) change(place, -(penalty + record.settings.lasting_penalty));
   });
 }
 
@@ -119,11 +119,11 @@ __device__ inline void keep_raw(const slot_lists& of, const slot_record& record,
                                 std::uint32_t first, const float* chunk) {
   for_each_biased_token(of, record, [&](std::uint32_t i) {
     const std::uint32_t place = static_cast<std::uint32_t>(of.bias()[i].token) - first;
-    if (place < chunk_tokens) of.raw_of_bias()[i] = chunk[place];
+    if (place < logit_chunk_tokens) of.raw_of_bias()[i] = chunk[place];
   });
   listed.for_each([&](std::uint32_t i, token_id token, float) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place < chunk_tokens) of.raw_of_penalties()[i] = chunk[place];
+    if (place < logit_chunk_tokens) of.raw_of_penalties()[i] = chunk[place];
   });
 }
 
@@ -139,7 +139,7 @@ __device__ void for_each_raw(const slot_lists& of, const slot_record& record, co
 __device__ inline void change_chunk(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                     float* row, std::uint32_t chunk, float* shared,
                                     logit_packet (&values)[chunk_packets]) {
-  const std::uint32_t first = chunk * chunk_tokens;
+  const std::uint32_t first = chunk * logit_chunk_tokens;
   for (unsigned p = 0; p < chunk_packets; ++p) store_packet(shared + place_in_chunk(p), values[p]);
   __syncthreads();
   if (record.settings.logprobs != 0) {

@@ -13,7 +13,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 64;
+constexpr unsigned prepare_threads = 64;
 
 // The rules of engine::row for slots that stop. Reads only fields of the deciding slot that no row of this tick
 // changes.
@@ -51,13 +51,13 @@ __device__ void place(const preparation& of, std::uint32_t i, const planned_row&
 
 __device__ void copy_counts(const preparation& of) {
   constexpr unsigned size = packet<std::uint32_t>::size;
-  for (std::uint32_t c = threadIdx.x * size; c < of.count_words; c += threads * size)
+  for (std::uint32_t c = threadIdx.x * size; c < of.count_words; c += prepare_threads * size)
     store_packet(of.counts + c, load_packet(of.planned_counts + c));
 }
 
-__global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
+__global__ void __launch_bounds__(prepare_threads) prepare_kernel(preparation of) {
   constexpr unsigned row_words = sizeof(planned_row) / sizeof(std::uint32_t);
-  static_assert(row_words <= threads);
+  static_assert(row_words <= prepare_threads);
   __shared__ planned_row row;
   pdl_launch_dependents();
   const std::uint32_t i = blockIdx.x;
@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
   __syncthreads();
   if (i >= count) return;
   if (threadIdx.x == 0) place(of, i, row);
-  for (std::uint32_t t = threadIdx.x; t < row.rows; t += threads) of.run_of_row[row.first_row + t] = i;
-  for (std::uint32_t t = threadIdx.x; t < row.positions; t += threads)
+  for (std::uint32_t t = threadIdx.x; t < row.rows; t += prepare_threads) of.run_of_row[row.first_row + t] = i;
+  for (std::uint32_t t = threadIdx.x; t < row.positions; t += prepare_threads)
     of.wanted_rows[row.wanted + t] = row.first_row + row.position + t;
 }
 
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
 result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room) {
   static_assert(sizeof(packet<std::uint32_t>) == 16);
   check(of.count_words % packet<std::uint32_t>::size == 0);
-  return launch({"prepare", {room + 1}, {threads}, 0, in}, prepare_kernel, of);
+  return launch({"prepare", {room + 1}, {prepare_threads}, 0, in}, prepare_kernel, of);
 }
 
 }  // namespace skein::kernels::gpu

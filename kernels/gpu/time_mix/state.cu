@@ -9,7 +9,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned state_threads = 256;
 constexpr unsigned blocks_a_layer = 16;
 
 /// The parts of a slot in one layer.
@@ -23,7 +23,7 @@ struct slot_parts {
 };
 
 template <typename Stored, bool to_canonical>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(state_threads)
     reorder_kernel(slot_layout layout, char* states, slot_id slot, char* canonical) {
   const std::uint32_t layer = blockIdx.y;
   const slot_parts parts(layout, states, slot, layer);
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(threads)
       inside = out;
   };
   const std::uint32_t n = layout.head_size;
-  for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
-       i += blocks_a_layer * threads) {
+  for (std::uint32_t i = blockIdx.x * state_threads + threadIdx.x; i < layout.canonical_layer_floats();
+       i += blocks_a_layer * state_threads) {
     if (i < 2 * layout.width) {
       auto* const x_prev = reinterpret_cast<Stored*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
       move(x_prev[i % layout.width], x_prevs[i]);
@@ -58,18 +58,19 @@ __global__ void __launch_bounds__(threads)
 
 template <bool to_canonical>
 result<void> reorder(stream_handle in, const slot_layout& layout, void* states, slot_id slot, void* canonical) {
-  const launch_shape shape{"reorder_state", {blocks_a_layer, layout.layers}, {threads}, 0, in};
+  const launch_shape shape{"reorder_state", {blocks_a_layer, layout.layers}, {state_threads}, 0, in};
   const auto inside = static_cast<char*>(states), outside = static_cast<char*>(canonical);
   return layout.type == element::f32 ? launch(shape, reorder_kernel<float, to_canonical>, layout, inside, slot, outside)
                                      : launch(shape, reorder_kernel<half, to_canonical>, layout, inside, slot, outside);
 }
 
-__global__ void __launch_bounds__(threads) copy_kernel(slot_layout layout, char* states, slot_id from, slot_id to) {
+__global__ void __launch_bounds__(state_threads)
+    copy_kernel(slot_layout layout, char* states, slot_id from, slot_id to) {
   constexpr std::size_t size = packet<float>::size;
   const slot_parts source(layout, states, from, blockIdx.y), target(layout, states, to, blockIdx.y);
   const auto copy = [&](const char* of, char* into, std::size_t bytes) {
-    for (std::size_t i = (blockIdx.x * threads + threadIdx.x) * size; i < bytes / sizeof(float);
-         i += blocks_a_layer * threads * size)
+    for (std::size_t i = (blockIdx.x * state_threads + threadIdx.x) * size; i < bytes / sizeof(float);
+         i += blocks_a_layer * state_threads * size)
       store_packet(reinterpret_cast<float*>(into) + i, load_packet(reinterpret_cast<const float*>(of) + i));
   };
   copy(source.att_x_prev, target.att_x_prev, layout.x_prev_bytes());
@@ -91,7 +92,7 @@ result<void> state_from_canonical(stream_handle in, const slot_layout& layout, c
 
 result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from, slot_id to) {
   check(layout.width % 64 == 0);  // whole packets
-  return launch({"copy_state", {blocks_a_layer, layout.layers}, {threads}, 0, in}, copy_kernel, layout,
+  return launch({"copy_state", {blocks_a_layer, layout.layers}, {state_threads}, 0, in}, copy_kernel, layout,
                 static_cast<char*>(states), from, to);
 }
 

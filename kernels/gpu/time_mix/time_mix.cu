@@ -27,15 +27,16 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = row_threads_of_head;
+constexpr unsigned time_mix_threads = row_threads_of_head;
 [[maybe_unused]] constexpr unsigned blocks_each = 2;  // per SM, limited by registers
-constexpr unsigned tile_tokens = threads / warp_width;
+constexpr unsigned tile_tokens = time_mix_threads / warp_width;
 // Heads of all runs. With fewer, an SM has too little work to hide latency; more are for time_mix_many (8 sequences of
 // 7.2B, which have 512 heads: 2,034 tokens/s with it, 2,071 without).
 constexpr std::uint32_t many_heads = 512, very_many_heads = 1024;
 
 template <typename Element, typename Stored>
-__global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
+__global__ void __launch_bounds__(time_mix_threads, blocks_each)
+    time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile<tile_tokens> tile;
   pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
@@ -127,7 +128,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
   check(state_type != element::bf16);
   for (const gemm_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const std::uint32_t heads = of.width / head_size;
-  launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
+  launch_shape shape{"time_mix", {heads, rows.room.runs}, {time_mix_threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() -> result<void> {
     const auto start = [&](auto in_floats, auto in_halves) {
       return state_type == element::f32 ? launch(shape, in_floats, rows, of) : launch(shape, in_halves, rows, of);

@@ -12,7 +12,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = 64;
+constexpr unsigned wkv4_threads = 64;
 
 /// The state of one channel.
 struct channel_state {
@@ -59,10 +59,10 @@ struct rows_on_their_way {
 };
 
 template <typename Element, bool in_parts>
-__global__ void __launch_bounds__(threads) wkv4_kernel(device_batch rows, wkv4_parameters of) {
+__global__ void __launch_bounds__(wkv4_threads) wkv4_kernel(device_batch rows, wkv4_parameters of) {
   pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
-  const std::uint32_t channel = blockIdx.x * threads + threadIdx.x;
+  const std::uint32_t channel = blockIdx.x * wkv4_threads + threadIdx.x;
   if (blockIdx.y >= rows.counts->runs) return pdl_wait();
   float* const own = reinterpret_cast<float*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) + channel;
   channel_state state{own[0], own[of.width], own[2 * of.width]};
@@ -91,10 +91,10 @@ __global__ void __launch_bounds__(threads) wkv4_kernel(device_batch rows, wkv4_p
 
 /// The same for runs of one row each: a thread has four channels, for wide accesses.
 template <typename Element>
-__global__ void __launch_bounds__(threads) wkv4_token_kernel(device_batch rows, wkv4_parameters of) {
+__global__ void __launch_bounds__(wkv4_threads) wkv4_token_kernel(device_batch rows, wkv4_parameters of) {
   pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];
-  const std::uint32_t channel = (blockIdx.x * threads + threadIdx.x) * 4;
+  const std::uint32_t channel = (blockIdx.x * wkv4_threads + threadIdx.x) * 4;
   if (blockIdx.y >= rows.counts->runs || channel >= of.width) return pdl_wait();
   float* const own = reinterpret_cast<float*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) + channel;
   const on_their_way<float, 4> of_aa(own), of_bb(own + of.width), of_pp(own + 2 * of.width);
@@ -118,13 +118,13 @@ __global__ void __launch_bounds__(threads) wkv4_token_kernel(device_batch rows, 
 }  // namespace
 
 result<void> wkv4(stream_handle in, const device_batch& rows, element type, const wkv4_parameters& of) {
-  check(of.width % threads == 0);
+  check(of.width % wkv4_threads == 0);
   if (rows.room.runs == rows.room.rows) {
-    const std::uint32_t blocks = (of.width / 4 + threads - 1) / threads;
-    const launch_shape shape{"wkv4_token", {blocks, rows.room.runs}, {threads}, 0, in, true};
+    const std::uint32_t blocks = (of.width / 4 + wkv4_threads - 1) / wkv4_threads;
+    const launch_shape shape{"wkv4_token", {blocks, rows.room.runs}, {wkv4_threads}, 0, in, true};
     return with_element(type, [&]<typename Element>() { return launch(shape, wkv4_token_kernel<Element>, rows, of); });
   }
-  const launch_shape shape{"wkv4", {of.width / threads, rows.room.runs}, {threads}, 0, in, true};
+  const launch_shape shape{"wkv4", {of.width / wkv4_threads, rows.room.runs}, {wkv4_threads}, 0, in, true};
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
   return with_element(type, [&]<typename Element>() {
     return in_parts ? launch(shape, wkv4_kernel<Element, true>, rows, of)

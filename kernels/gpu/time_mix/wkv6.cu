@@ -13,8 +13,8 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = row_threads_of_head;
-constexpr unsigned tile_tokens = threads / warp_width;
+constexpr unsigned wkv6_threads = row_threads_of_head;
+constexpr unsigned tile_tokens = wkv6_threads / warp_width;
 constexpr std::uint32_t very_many_heads = 1024;  // of all runs, as in time_mix.cu
 
 /// Loads and computes the vectors of the token in row `row`.
@@ -48,7 +48,7 @@ __device__ void take(row_part<Stored>& state, const wkv6_tile<tile_tokens>& tile
 }
 
 template <typename Element, typename Stored>
-__global__ void __launch_bounds__(threads, 2) wkv6_kernel(device_batch rows, wkv6_parameters of) {
+__global__ void __launch_bounds__(wkv6_threads, 2) wkv6_kernel(device_batch rows, wkv6_parameters of) {
   __shared__ wkv6_tile<tile_tokens> tile;
   pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
@@ -95,7 +95,7 @@ result<void> wkv6(stream_handle in, const device_batch& rows, element type, elem
     const auto done = wkv6_many(in, rows, type, state_type, of);  // tests call both
     if (done || done.error().kind != error_kind::unsupported) return done;
   }
-  const launch_shape shape{"wkv6", {heads, rows.room.runs}, {threads}, 0, in, true};
+  const launch_shape shape{"wkv6", {heads, rows.room.runs}, {wkv6_threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
     return state_type == element::f32 ? launch(shape, wkv6_kernel<Element, float>, rows, of)
                                       : launch(shape, wkv6_kernel<Element, half>, rows, of);
