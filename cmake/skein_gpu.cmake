@@ -31,6 +31,9 @@ if(SKEIN_CUDA)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   find_package(CUDAToolkit REQUIRED)
+  if(NOT SKEIN_GPU_OPTIMIZE)  # the host's part of kernels
+    set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O1 -DNDEBUG")
+  endif()
 endif()
 
 # skein_cuda_gencode(variable): sets the options of nvcc for SKEIN_CUDA_TARGETS and SKEIN_GPU_OPTIMIZE.
