@@ -10,6 +10,7 @@
 #include "base/log/log.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/cpu_engine.hpp"
+#include "model/files/file_bytes.hpp"
 #include "model/nonfinite.hpp"
 #include "model/repository/tokenizer_json.hpp"
 #include "model/stored_formats.hpp"
@@ -18,6 +19,7 @@ namespace skein::cli {
 namespace {
 
 constexpr const char* world_file = "rwkv_vocab_v20230424.txt";
+constexpr std::string_view world_hash = "42c0cd893e5fc3264f294ec34cf1519f";  ///< of that file, as vocabulary::hash()
 constexpr std::uint32_t byte_vocab = 256;
 constexpr std::uint32_t pile_vocab = 50277;  // of RWKV-4 and 5 models trained on the Pile
 
@@ -49,35 +51,25 @@ std::filesystem::path vocabulary_in(const std::filesystem::path& folder) {
   return found;
 }
 
-/// The World vocabulary, if `tokenizer_json` lists exactly its tokens. Errors: those of read_tokenizer_json and
-/// find_world, unsupported for another vocabulary.
-result<std::shared_ptr<const tokenizer::vocabulary>> world_of(const std::filesystem::path& tokenizer_json,
-                                                              const std::vector<std::filesystem::path>& folders) {
+/// The vocabulary that `tokenizer_json` lists, if it is World's. Errors: those of read_tokenizer_json, unsupported for
+/// another vocabulary.
+result<std::shared_ptr<const tokenizer::vocabulary>> world_of(const std::filesystem::path& tokenizer_json) {
   const auto tokens = model::read_tokenizer_json(tokenizer_json);
   if (!tokens) return tokens.error();
-  auto world = find_world(folders);
-  if (!world) return world;
-  const auto& vocabulary = **world;
-  std::vector<bool> listed(vocabulary.size());
-  bool equal = true;
-  for (const auto& [id, bytes] : *tokens) {
-    if (id == 0) continue;  // the end of text
-    equal = equal && id < listed.size() && vocabulary.text(static_cast<token_id>(id)) == bytes;
-    if (equal) listed[id] = true;
-  }
-  for (std::size_t id = 1; id < listed.size(); ++id)
-    equal = equal && (listed[id] || vocabulary.text(static_cast<token_id>(id)).empty());
-  if (equal) return world;
+  std::string lines;
+  for (const auto& [id, bytes] : *tokens)
+    if (id != 0) model::append_vocabulary_line(id, bytes, lines);  // id 0 is the end of text
+  auto listed = tokenizer::vocabulary::parse_whole(lines, tokenizer_json.string());
+  if (listed && (*listed)->hash() == world_hash) return listed;
   return error{error_kind::unsupported,
                tokenizer_json.string() + ": is not the World vocabulary; give --vocab with a file of its tokens",
                "vocab"};
 }
 
 /// The vocabulary of a folder's model; nullptr if the folder has none.
-result<std::shared_ptr<const tokenizer::vocabulary>> repository_vocabulary(
-    const std::filesystem::path& folder, const std::vector<std::filesystem::path>& folders) {
+result<std::shared_ptr<const tokenizer::vocabulary>> repository_vocabulary(const std::filesystem::path& folder) {
   if (const auto file = vocabulary_in(folder); !file.empty()) return tokenizer::vocabulary::load(file);
-  if (is_file(folder / "tokenizer.json")) return world_of(folder / "tokenizer.json", folders);
+  if (is_file(folder / "tokenizer.json")) return world_of(folder / "tokenizer.json");
   return std::shared_ptr<const tokenizer::vocabulary>();
 }
 
@@ -257,7 +249,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
                    "vocab"};
     if (model.info.vocab == byte_vocab) return tokenizer::vocabulary::bytes();
     if (model.file.is_folder())
-      if (auto inside = repository_vocabulary(path, folders); !inside || *inside) return inside;
+      if (auto inside = repository_vocabulary(path); !inside || *inside) return inside;
     if (model.info.vocab == pile_vocab)
       return error{
           error_kind::unsupported,

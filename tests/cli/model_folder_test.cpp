@@ -60,6 +60,7 @@ BOOST_AUTO_TEST_SUITE(model_folders, *boost::unit_test::precondition(have_oracle
 
 BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   const model_folder m;
+  setenv("SKEIN_DATA_DIR", m.folder.path().c_str(), 1);  // the list is enough: no file of the vocabulary is installed
   const auto world = tokenizer::vocabulary::load(oracle() / world_name);
   BOOST_REQUIRE(world);
   const std::uint32_t tokens = (*world)->size();
@@ -75,6 +76,8 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   const auto found = m.vocabulary();
   BOOST_REQUIRE_MESSAGE(found.has_value(), (found ? "" : found.error().message));
   BOOST_TEST((*found)->hash() == (*world)->hash());
+  BOOST_TEST((*found)->size() == tokens);
+  BOOST_TEST((*found)->end() == (*world)->end());
   std::string trie = listed;
   trie.replace(trie.find("WordLevel"), 9, "RwkvTrie");
   write_file(m.path() / "tokenizer.json", trie);

@@ -54,6 +54,9 @@ struct found_tensor {
 /// Text from a file, quoted for an error message: control and non-ASCII bytes as \xNN, long text truncated.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// Appends the line of a token to the text of a vocabulary file.
+void append_vocabulary_line(std::size_t id, std::string_view bytes, std::string& out);
+
 [[nodiscard]] bool valid_utf8(std::string_view text);
 
 }  // namespace skein::model

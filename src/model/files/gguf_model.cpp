@@ -45,19 +45,6 @@ bool unescape(std::string_view text, std::string& out) {
   return true;
 }
 
-/// Appends a line of a vocabulary file.
-void append_line(std::size_t id, std::string_view bytes, std::string& out) {
-  (out += std::to_string(id)) += " b'";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\')
-      out += c;
-    else
-      (out += "\\x") += {hex_digits[byte >> 4], hex_digits[byte & 15]};
-  }
-  ((out += "' ") += std::to_string(bytes.size())) += '\n';
-}
-
 /// The tokens of a GGUF file whose `tokenizer.ggml.model` is "rwkv", as text of a vocabulary file; empty without
 /// tokens. Texts of tokens are escaped: \t, \n, \r, \xNN, and a backslash before any other character means that
 /// character. Control tokens (the end of text) and unused ones ("[PAD65530]") have no text. Errors: bad_file naming the
@@ -75,7 +62,7 @@ result<std::string> world_text_of(const gguf_file& file) {
     bytes.clear();
     if (!unescape(tokens[id], bytes) || bytes.empty())
       return damaged(position, "token " + std::to_string(id) + " has no valid text: " + printable(tokens[id]));
-    append_line(id, bytes, text);
+    append_vocabulary_line(id, bytes, text);
     if (text.size() > text_bytes_max)
       return damaged(position, "the tokens have more than " + std::to_string(text_bytes_max) + " bytes");
   }
