@@ -29,6 +29,10 @@ std::vector<test::tensor_plan> pair(const std::string& matrix, std::int64_t in =
   return {tensor(matrix + ".lora_A", {2, in}), tensor(matrix + ".lora_B", {out, 2})};
 }
 
+std::vector<test::tensor_plan> start_of(const std::string& matrix) {
+  return {tensor(matrix + ".init_lora_A", {2, C}), tensor(matrix + ".init_lora_B", {C, 2})};
+}
+
 test::tensor_plan with_nan(test::tensor_plan plan) {
   plan.data.replace(4, 4,
                     test::little_endian(std::bit_cast<std::uint32_t>(std::numeric_limits<float>::quiet_NaN()), 4));
@@ -51,6 +55,7 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit) {
       {{pair(key)[1]}, "blocks.1.att.key.lora_A' is missing"},
       {{tensor(key + ".lora_M", {1, C})}, "blocks.1.att.key.lora_A' is missing"},
       {{tensor(key + ".init_lora_A", {2, C})}, "blocks.1.att.key.init_lora_B' is missing"},
+      {start_of(key), "blocks.1.att.key.init_lora_A' is the start of a PiSSA adapter; pass the file with the trained"},
       {{pair(key)[0], pair(key)[1], tensor(key + ".lora_M", {1, C + 1})}, "has shape (1, 9), expected (8)"},
       {{tensor(key + ".lora_A", {2, C}), tensor(key + ".lora_B", {C, 3})}, "expected (r, inputs) and (outputs, r)"},
       {{tensor(key + ".lora_A", {4096, C}), tensor(key + ".lora_B", {C, 4096})}, "ranks may be 2048 at most"},
@@ -71,6 +76,15 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit) {
     check_refused(in.open({in.pth("a.pth", file.tensors) + ":1"}), file.reason);
     check_refused(in.open({in.pth("a.pth", file.tensors) + ":1"}), "a.pth");
   }
+}
+
+BOOST_AUTO_TEST_CASE(pissa_whose_files_do_not_belong_together) {
+  const adapter_folder in;
+  const std::string other = "blocks.0.att.key";
+  const auto trained = in.pth("a.pth", pair(key)), start = in.pth("start.pth", start_of(other));
+  check_refused(in.open({trained, start}), "a.pth does not say how to scale what it adds");
+  check_refused(in.open({trained + ":1", start}), "start.pth: tensor 'blocks.0.att.key.init_lora_A' is the start of");
+  BOOST_TEST(!!in.open({trained, in.pth("start.pth", start_of(key))}));
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_none) {

@@ -42,10 +42,26 @@ BOOST_AUTO_TEST_CASE(an_adapter_and_its_scale) {
                R"({"model_filename":"x","adapter_filename":"a.pth","adapter_scaling":"0.25")" + more + '}', limits)
         .value();
   };
-  BOOST_TEST(asked("").adapter == "a.pth");
+  BOOST_TEST((asked("").adapters == std::vector<std::string>{"a.pth"}));
   BOOST_TEST(asked("").adapter_scale.value() == 0.25);
   BOOST_TEST(asked(R"(,"adapter_mode":"lora")").adapter_scale.value() == 0.25);
   BOOST_TEST(!asked(R"(,"adapter_mode":"bone")").adapter_scale.has_value());  // sent, but it has no scale
+}
+
+BOOST_AUTO_TEST_CASE(adapters_of_two_files) {
+  const auto listed = [](const std::string& files) {
+    return parse_load_model_file(R"({"model_filename":"x","adapter_mode":"pissa","adapter_filename":)" + files + '}',
+                                 limits);
+  };
+  BOOST_TEST((listed(R"(["a.pth","b.pth"])").value().adapters == std::vector<std::string>{"a.pth", "b.pth"}));
+  std::string many = R"("a")";
+  for (int i = 0; i < 16; ++i) many += R"(,"a")";
+  for (const std::string& refused : {std::string(R"(["a",1])"), std::string(R"(["a",""])"), std::string("[[]]"),
+                                     std::string("{}"), '[' + many + ']'}) {
+    const auto request = listed(refused);
+    BOOST_REQUIRE_MESSAGE(!request, refused);
+    BOOST_TEST(request.error().field == "adapter_filename");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_left_open_stays_open) {

@@ -2,11 +2,12 @@
 // serving, sessions belong to their model, and what a model took is given back. With two of the oracle's tiny models, and
 // with the fake engine, whose loads and ticks last as long as the test wants.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { noOracle, oracle, serve, short, startServer } from './support.mjs';
+import { binary, noOracle, oracle, serve, short, startServer } from './support.mjs';
 import { bytesOfWorld, unfinished } from './unfinished.mjs';
 
 const quiet = ['--log-format', 'json', '--set', 'drain.grace_ms=0'];
@@ -19,6 +20,19 @@ function folder() {
 
 const completion = { temperature: 0, max_tokens: 24, ignore_eos: true, prompt: 'Hello' };
 const load = (server, model, more = {}) => server.post('/v1/model/load', { model, ...more });
+
+/** A .safetensors file of fp32 tensors, {name: [shape, value of all elements]}. */
+function filled(tensors) {
+  const header = {}, data = [];
+  let end = 0;
+  for (const [name, [shape, value]] of Object.entries(tensors)) {
+    data.push(Buffer.from(new Float32Array(shape.reduce((a, b) => a * b)).fill(value).buffer));
+    header[name] = { dtype: 'F32', shape, data_offsets: [end, end += data.at(-1).length] };
+  }
+  const text = Buffer.from(JSON.stringify(header)), length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([length, text, ...data]);
+}
 
 /** A streamed completion as it comes: its chunks, its text, and whether it ended as streams do. */
 async function stream(server, fields = {}) {
@@ -155,6 +169,31 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal(switched.body, 'success');
     assert.equal((await server.get('/health')).body.model.strategy, 'cpu fp32');
     assert.equal((await load(server, 'small')).status, 200);
+  });
+
+  test('adapters are merged while a model loads: one file, or the two of PiSSA', async () => {
+    const key = 'blocks.1.att.key';
+    const pair = (before, value) => ({ [`${key}.${before}lora_A`]: [[2, 64], value], [`${key}.${before}lora_B`]: [[64, 2], value] });
+    writeFileSync(join(models, 'trained.safetensors'), filled(pair('', 0.5)));
+    writeFileSync(join(models, 'start.safetensors'), filled(pair('init_', 0.25)));
+    const merged = async (adapter_filename, more = {}) => {
+      const answer = await server.post('/loadmodel', { model_filename: 'tiny', adapter_filename, ...more });
+      const { identity } = (await server.get('/v1/models')).body.data[0].rwkv;
+      return answer.status === 200 ? identity : answer.body.detail;
+    };
+    const plain = await merged('');
+    const both = await merged(['trained.safetensors', 'start.safetensors'], { adapter_mode: 'pissa' });
+    const lora = await merged('trained.safetensors', { adapter_scaling: '2.0', adapter_mode: 'lora' });
+    assert.equal(new Set([plain, both, lora]).size, 3);
+    const inspected = spawnSync(binary, ['inspect', join(models, 'tiny.safetensors'), '--vocab', 'bytes',
+      '--adapter', join(models, 'trained.safetensors'), '--adapter', join(models, 'start.safetensors')], { encoding: 'utf8' });
+    assert.match(inspected.stdout, new RegExp(`identity +${both}`));
+    assert.match(await merged('trained.safetensors', { adapter_mode: 'pissa', adapter_scaling: 2 }), /adapter_scaling on \/loadmodel.*init_lora_A too/);
+    assert.match(await merged('start.safetensors'), /start of a PiSSA adapter/);
+    assert.match(await merged(['trained.safetensors', '/etc/passwd']), /folder model.root/);
+    assert.equal(await merged(''), plain);
+    for (const name of ['trained', 'start']) rmSync(join(models, `${name}.safetensors`));
+    await load(server, 'small');
   });
 
   test('a session goes on where its model is, and is refused with both named elsewhere', async () => {

@@ -67,7 +67,7 @@ result<model_change> model_call::parse(const std::string& body) const {
   change.file = std::move(asked->file);
   change.by_id = form_ == form::load_id;
   change.name = std::move(asked->name);
-  change.adapter = std::move(asked->adapter);
+  change.adapters = std::move(asked->adapters);
   change.adapter_scale = asked->adapter_scale;
   change.strategy = std::move(asked->strategy);
   change.defaults = std::move(asked->defaults);

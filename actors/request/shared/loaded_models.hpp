@@ -144,8 +144,8 @@ struct model_change {
   task what = task::load;
   std::string file;  ///< a path, or an id if `by_id`; to unload: an id, or empty for all
   bool by_id = false;
-  std::string name;                    ///< the new id in the API; empty: the file's name without its extension
-  std::string adapter;                 ///< a path; empty: as configured for the model that the server started with
+  std::string name;                   ///< the new id in the API; empty: the file's name without its extension
+  std::vector<std::string> adapters;  ///< paths; empty: as configured for the model that the server started with
   std::optional<double> adapter_scale;
   std::string strategy;                ///< see model/strategy.hpp
   protocol::client_defaults defaults;  ///< until the model is loaded again

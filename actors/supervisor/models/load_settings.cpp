@@ -13,17 +13,20 @@ namespace {
 
 using adapter_list = std::vector<std::string>;
 
-/// The adapter that a client names, as in model.adapters; otherwise those that are configured.
+/// The adapters that a client names, as in model.adapters; otherwise those that are configured.
 result<adapter_list> adapters_of(const request::model_change& change, const model_catalogue& catalogue,
                                  adapter_list configured) {
-  if (change.adapter.empty()) return configured;
-  const auto path = catalogue.adapter(change.adapter);
-  if (!path) return path.error();
-  std::string text = path->string();
-  char scale[32];
-  if (change.adapter_scale)
-    text += ':' + std::string(scale, std::to_chars(scale, scale + sizeof scale, *change.adapter_scale).ptr);
-  return adapter_list{std::move(text)};
+  if (change.adapters.empty()) return configured;
+  std::string scale;
+  if (char digits[32]; change.adapter_scale)
+    scale = ':' + std::string(digits, std::to_chars(digits, digits + sizeof digits, *change.adapter_scale).ptr);
+  adapter_list named;
+  for (const auto& adapter : change.adapters) {
+    const auto path = catalogue.adapter(adapter);
+    if (!path) return path.error();
+    named.push_back(path->string() + scale);
+  }
+  return named;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -235,6 +236,43 @@ result<adapter_file> read_adapter(const adapter_choice& choice) {
 }
 
 bool is_start_of_pissa(const adapter_part& part) { return part.kind == adapter_kind::pissa_start; }
+bool adds_a_product(const adapter_part& part) {
+  return part.kind == adapter_kind::lora || part.kind == adapter_kind::dora_columns ||
+         part.kind == adapter_kind::dora_rows;
+}
+
+using target_names = std::set<std::string_view>;
+
+target_names targets_of(const std::vector<adapter_file>& files, bool (*counts)(const adapter_part&)) {
+  target_names targets;
+  for (const auto& file : files)
+    for (const auto& part : file.parts)
+      if (counts(part)) targets.insert(part.target);
+  return targets;
+}
+
+/// PiSSA subtracts the pair with which its training began and adds the trained one, both without a scale. The two pairs
+/// are in two files, of which one alone would give other weights.
+result<void> scale_pissa(std::vector<adapter_file>& files) {
+  const auto started = targets_of(files, is_start_of_pissa), trained = targets_of(files, adds_a_product);
+  for (auto& file : files)
+    for (auto& part : file.parts) {
+      if (is_start_of_pissa(part) && !trained.contains(part.target))
+        return error{error_kind::bad_file,
+                     file.path.string() + ": tensor " + printable(part.name) +
+                         " is the start of a PiSSA adapter; pass the file with the trained lora_A and lora_B too",
+                     {}};
+      if (!std::isnan(part.scale)) continue;
+      if (!started.contains(part.target))
+        return error{error_kind::invalid_argument,
+                     "adapter: " + file.path.string() +
+                         " does not say how to scale what it adds; pass FILE:SCALE (adapter_scaling on /loadmodel), "
+                         "where SCALE is alpha / rank of the training, or for PiSSA the file with init_lora_A too",
+                     "adapter"};
+      part.scale = 1;
+    }
+  return {};
+}
 
 }  // namespace
 
@@ -245,20 +283,7 @@ result<std::vector<adapter_file>> read_adapters(std::span<const adapter_choice> 
     if (!read) return read.error();
     all.push_back(std::move(*read));
   }
-  // PiSSA subtracts the pair with which its training began and adds the trained one, both without a scale.
-  const bool pissa = std::ranges::any_of(
-      all, [](const adapter_file& file) { return std::ranges::any_of(file.parts, is_start_of_pissa); });
-  for (auto& file : all)
-    for (auto& part : file.parts) {
-      if (!std::isnan(part.scale)) continue;
-      if (!pissa)
-        return error{error_kind::invalid_argument,
-                     "adapter: " + file.path.string() +
-                         " does not say how to scale what it adds; pass FILE:SCALE, "
-                         "where SCALE is alpha / rank of the training",
-                     "adapter"};
-      part.scale = 1;
-    }
+  if (const auto scaled = scale_pissa(all); !scaled) return scaled.error();
   return all;
 }
 

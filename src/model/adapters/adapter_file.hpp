@@ -36,10 +36,11 @@ struct adapter_file {
   std::vector<adapter_part> parts;
 };
 
-/// Reads adapters of all kinds that docs/adapters describes; which one it is follows from the tensors' names. All
+/// Reads adapters of all kinds that docs/weights.md describes; which one it is follows from the tensors' names. All
 /// tensors are finite and of floating types, and those of one part fit each other.
 /// Errors: those of add_file and read_peft_config; bad_file for tensors of an unknown kind, for parts of which a
-/// tensor is missing, for NaN and infinity; invalid_argument (adapter) if the scale is not in the file and not given.
+/// tensor is missing, for the start of PiSSA without what was trained, for NaN and infinity; invalid_argument (adapter)
+/// if the scale is not in the file and not given.
 [[nodiscard]] result<std::vector<adapter_file>> read_adapters(std::span<const adapter_choice> choices);
 
 }  // namespace skein::model

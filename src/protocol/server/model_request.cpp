@@ -14,17 +14,37 @@ namespace {
 constexpr std::size_t model_name_bytes_max = 256;
 
 constexpr double adapter_scale_max = 10'000;
+constexpr std::size_t adapters_max = 16;
+
+std::vector<std::string> read_adapter_files(const object_reader& body) {
+  constexpr std::string_view name = "adapter_filename";
+  const auto value = body.value(name);
+  if (!value || !value->is(json_kind::array)) {
+    const auto file = body.text(name).value_or("");
+    return file.empty() ? std::vector<std::string>() : std::vector{std::string(file)};
+  }
+  std::vector<std::string> files;
+  for (const auto each : value->elements()) {
+    const auto file = each.text().value_or("");
+    if (file.empty() || files.size() == adapters_max) {
+      body.refuse(name, "must be a file, or a list of at most " + std::to_string(adapters_max) + " files");
+      return {};
+    }
+    files.emplace_back(file);
+  }
+  return files;
+}
 
 /// Clients of RWKV-Infer send a scaling of 2.0 with every adapter; as there, it counts for LoRA and DoRA only.
 void read_adapter(const object_reader& body, load_model_request& into) {
   const auto mode = body.text("adapter_mode").value_or("");
   const auto scale = lenient_number(body, "adapter_scaling", -adapter_scale_max, adapter_scale_max);
-  into.adapter = body.text("adapter_filename").value_or("");
+  into.adapters = read_adapter_files(body);
   constexpr std::string_view scaled[] = {"", "lora", "dora"}, others[] = {"pissa", "bone", "bat", "disha", "miss"};
   const bool is_scaled = std::ranges::find(scaled, mode) != std::end(scaled);
   if (!is_scaled && std::ranges::find(others, mode) == std::end(others))
     body.refuse("adapter_mode", "must be lora, dora, pissa, bone, bat, disha or miss");
-  if (!mode.empty() && into.adapter.empty()) body.refuse("adapter_mode", "needs adapter_filename");
+  if (!mode.empty() && into.adapters.empty()) body.refuse("adapter_mode", "needs adapter_filename");
   if (is_scaled && scale) into.adapter_scale = *scale;
 }
 

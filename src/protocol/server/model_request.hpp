@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "protocol/requests/generation_request.hpp"
@@ -10,18 +11,18 @@
 namespace skein::protocol {
 
 struct load_model_request {
-  std::string file;      ///< a path, or an id
-  std::string name;      ///< the new id; empty: that of the file
-  std::string strategy;  ///< see model/strategy.hpp; empty: as configured
-  std::string adapter;   ///< a path; empty: none
+  std::string file;                   ///< a path, or an id
+  std::string name;                   ///< the new id; empty: that of the file
+  std::string strategy;               ///< see model/strategy.hpp; empty: as configured
+  std::vector<std::string> adapters;  ///< paths, in order
   std::optional<double> adapter_scale;
   client_defaults defaults;
   bool force = false;
 };
 
-/// POST /loadmodel: model_filename, model_viewname, model_strategy, adapter_filename, adapter_mode (a check only: the
-/// file says what it is), adapter_scaling (of LoRA), default_temperature, default_top_p, template, endtoken (its
-/// backslash escapes are decoded), force. Other templates are rejected as unsupported.
+/// POST /loadmodel: model_filename, model_viewname, model_strategy, adapter_filename (one or a list), adapter_mode (a
+/// check only: the file says what it is), adapter_scaling (of LoRA), default_temperature, default_top_p, template,
+/// endtoken (its backslash escapes are decoded), force. Other templates are rejected as unsupported.
 [[nodiscard]] result<load_model_request> parse_load_model_file(std::string_view body, const request_limits& limits);
 
 /// POST /v1/model/load: model, strategy, force.
