@@ -88,6 +88,7 @@ describe('two real models', { skip: noOracle }, () => {
   before(async () => {
     copyFileSync(join(oracle, 'models/tiny-7v0.safetensors'), join(models, 'tiny.safetensors'));
     copyFileSync(join(oracle, 'models/quirk-base.safetensors'), join(models, 'small.safetensors'));
+    copyFileSync(join(models, 'tiny.safetensors'), join(models, 'other.gguf'));  // what it is follows from its bytes
     copyFileSync(join(models, 'tiny.safetensors'), join(models, 'torn.safetensors'));
     truncateSync(join(models, 'torn.safetensors'), 1_000_000);
     writeFileSync(join(models, 'words.txt'), 'no model');
@@ -101,11 +102,12 @@ describe('two real models', { skip: noOracle }, () => {
   test('they are listed, loaded by id, and answer under their own names', async () => {
     const listed = (await server.get('/v1/models')).body;
     assert.equal(listed.loaded, 'small');
-    assert.deepEqual(listed.available, ['small', 'tiny', 'torn']);
+    assert.deepEqual(listed.available, ['other', 'small', 'tiny', 'torn']);
     assert.deepEqual(await load(server, 'tiny').then((r) => r.body), { object: 'model', id: 'tiny', loaded: true });
     assert.deepEqual((await server.get('/models')).body, [{ object: 'models', id: 'tiny' }]);
     assert.equal((await server.post('/v1/completions', completion)).body.model, 'tiny');
     assert.equal((await server.post('/v1/completions', { ...completion, model: 'small' })).status, 404);
+    assert.deepEqual(await load(server, 'other').then((r) => r.body), { object: 'model', id: 'other', loaded: true });
     assert.equal((await load(server, 'small')).status, 200);
     assert.equal((await server.post('/v1/completions', { ...completion, model: 'small' })).status, 200);
   });

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t ids_max = 1000;
-constexpr std::array endings{".pth", ".safetensors"};
+constexpr std::array endings{".pth", ".safetensors", ".gguf", ".st"};
 
 bool is_model(const fs::path& path) {
   return (std::ranges::find(endings, path.extension().string()) != endings.end() && cli::is_file(path)) ||

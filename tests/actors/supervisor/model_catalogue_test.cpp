@@ -101,6 +101,20 @@ BOOST_AUTO_TEST_CASE(an_id_names_a_file) {
     BOOST_TEST((refused(outside) == error_kind::forbidden), outside);
 }
 
+BOOST_AUTO_TEST_CASE(files_of_other_programs_have_ids) {
+  const world w;
+  for (const char* name : {"q8.gguf", "web.st", "both.gguf", "both.safetensors", "cpp.bin"})
+    std::ofstream(w.root() / name) << "x";
+  const model_catalogue all(w.c);
+  BOOST_TEST((all.ids() == std::vector<std::string>{"a", "alias", "b", "both", "own", "q8", "web"}));
+  BOOST_TEST(all.by_id("q8")->path == w.root() / "q8.gguf");
+  BOOST_TEST(all.by_id("web")->path == w.root() / "web.st");
+  BOOST_TEST(all.by_id("both")->path == w.root() / "both.safetensors");
+  BOOST_TEST(all.by_path("both.gguf")->path == w.root() / "both.gguf");
+  BOOST_TEST(all.by_path("cpp.bin")->id == "cpp");
+  BOOST_TEST(!all.by_id("cpp"));
+}
+
 BOOST_AUTO_TEST_CASE(a_path_is_judged_by_where_it_leads) {
   const world w;
   const model_catalogue all(w.c);
