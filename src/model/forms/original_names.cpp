@@ -1,5 +1,7 @@
 #include "model/forms/original_names.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "model/forms/fla_6.hpp"
@@ -7,6 +9,7 @@
 #include "model/forms/llama_cpp.hpp"
 #include "model/forms/prefixes.hpp"
 #include "model/forms/rwkv_cpp.hpp"
+#include "model/forms/views.hpp"
 #include "model/forms/web_rwkv.hpp"
 
 namespace skein::model {
@@ -71,6 +74,27 @@ result<void> require_ln0(const found_model& found) {
                {}};
 }
 
+constexpr std::string_view vectors[] = {
+    "att.x_r",        "att.x_w",        "att.x_k",        "att.x_v",        "att.x_a",        "att.x_g",
+    "att.w0",         "att.a0",         "att.v0",         "att.k_k",        "att.k_a",        "ffn.x_k",
+    "att.time_maa_x", "att.time_maa_w", "att.time_maa_k", "att.time_maa_v", "att.time_maa_r", "att.time_maa_g",
+    "ffn.time_maa_k", "ffn.time_maa_r", "att.time_mix_k", "att.time_mix_v", "att.time_mix_r", "att.time_mix_g",
+    "ffn.time_mix_k", "ffn.time_mix_r"};
+
+/// Gives vectors the shape (1, 1, n) that they have in the original, which some converters squeeze: shapes are part of
+/// a model's identity.
+void shape_vectors(found_model& found) {
+  const bool six = find_tensor(found, "blocks.0.att.time_maa_x") != nullptr;
+  for (auto& tensor : found.tensors) {
+    std::string_view number;
+    const auto name = below_layer(tensor.name, "blocks.", number);
+    const bool may = std::ranges::find(vectors, name) != std::end(vectors) || (six && name == "att.time_decay");
+    tensor_view& view = tensor.view;
+    if (may && view.row_major() && std::ranges::find(view.shape, view.elements()) != view.shape.end())
+      set_row_major(view, {1, 1, view.elements()});
+  }
+}
+
 /// Says that layer 0 has no value residual, which the original has and does not use.
 void note_unused(found_model& found) {
   if (find_tensor(found, "blocks.0.att.r_k") && !find_tensor(found, "blocks.0.att.v0"))
@@ -96,12 +120,17 @@ result<void> rename_as(form which, found_model& found) {
 
 result<void> to_original(found_model& found) {
   if (found.llama_cpp) return from_llama_cpp(found);
-  if (found.rwkv_cpp) return from_rwkv_cpp(found);
+  if (found.rwkv_cpp) {
+    const auto named = from_rwkv_cpp(found);
+    shape_vectors(found);
+    return named;
+  }
   strip_prefix(found);
   const form which = recognise_form(found);
   if (const auto known = refuse_foreign(found); !known) return known;
   if (const auto renamed = rename_as(which, found); !renamed) return renamed;
   if (found.form.empty()) return {};
+  shape_vectors(found);
   note_unused(found);
   return which == form::original ? result<void>() : require_ln0(found);
 }

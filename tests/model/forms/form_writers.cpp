@@ -281,6 +281,21 @@ tensor_plan second_pairs(const tensor_plan& from) {
   return to;
 }
 
+plan all_squeezed(plan tensors) {
+  for (auto& tensor : tensors)
+    if (tensor.shape.size() == 3 && tensor.shape[0] == 1 && tensor.shape[1] == 1) tensor = squeezed(std::move(tensor));
+  return tensors;
+}
+
+plan web_rwkv_7_of(const plan& from) {
+  return swapped_where(from, {".w1", ".w2", ".a1", ".a2", ".g1", ".g2", ".v1", ".v2", "time_state"});
+}
+
+plan web_rwkv_6_of(const plan& from) {
+  return swapped_where(replaced(from, {{"time_faaaa", "time_first"}, {"time_maa", "time_mix"}}),
+                       {"time_mix_w1", "time_mix_w2", "time_decay_w1", "time_decay_w2"});
+}
+
 plan fla_6_of(const plan& from) {
   plan to = renamed(from, fla_outer, "model.layers.", fla_6);
   for (auto& tensor : to) {
@@ -335,10 +350,9 @@ const std::vector<model_form>& forms_of_7() {
        false},
       {"Hugging Face, early RWKV-7", [](const plan& p) { return early_7_of(p, ""); }},
       {"Hugging Face, early RWKV-7", [](const plan& p) { return early_7_of(p, "time_mixer."); }},
-      {"web-rwkv .st",
-       [](const plan& p) {
-         return swapped_where(p, {".w1", ".w2", ".a1", ".a2", ".g1", ".g2", ".v1", ".v2", "time_state"});
-       }},
+      {"web-rwkv .st", web_rwkv_7_of},
+      {"web-rwkv .st", [](const plan& p) { return all_squeezed(web_rwkv_7_of(p)); }},
+      {"Hugging Face, early RWKV-7", [](const plan& p) { return all_squeezed(early_7_of(p, "")); }},
       {"Hugging Face, rwkv7. prefix",
        [](const plan& p) { return prefixed(prefixed(p, "rwkv7.", "head.weight"), "module."); }},
       {"Hugging Face, any-to-rwkv",
@@ -362,11 +376,8 @@ const std::vector<model_form>& forms_of_6() {
                              {"ln_out.", "rwkv.ln_out."}});
        }},
       {"Hugging Face, fla, RWKV-6", fla_6_of},
-      {"web-rwkv .st",
-       [](const plan& p) {
-         return swapped_where(replaced(p, {{"time_faaaa", "time_first"}, {"time_maa", "time_mix"}}),
-                              {"time_mix_w1", "time_mix_w2", "time_decay_w1", "time_decay_w2"});
-       }},
+      {"web-rwkv .st", web_rwkv_6_of},
+      {"web-rwkv .st", [](const plan& p) { return all_squeezed(web_rwkv_6_of(p)); }},
   };
   return forms;
 }
