@@ -257,7 +257,9 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
               " has the 50277 tokens of the Pile's 20B tokenizer, which is not supported; use a model with the "
               "World vocabulary, or pass --vocab FILE with the tokens",
           "vocab"};
-    return find_world(folders);
+    auto world = find_world(folders);
+    const auto beside = path.parent_path() / "tokenizer.json";
+    return !world && is_file(beside) ? world_of(beside) : world;
   }();
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)
     return error{error_kind::conflict,

@@ -29,9 +29,10 @@ struct opened_model {
 
 /// The vocabulary named by `given` (a file, or "bytes"). If that is empty: NAME.vocab.txt next to a model NAME.pth,
 /// else the one inside the model's file, else bytes for a model of 256 tokens, else rwkv_vocab_v*.txt or tokenizer.json
-/// in the model's folder, else rwkv_vocab_v20230424.txt next to the model or in one of data_folders(). Errors:
-/// missing_file if there is none, those of vocabulary::load, unsupported if the folder has a tokenizer.json, or the
-/// file a tokenizer, of another vocabulary, conflict if it has more tokens than the model.
+/// in the model's folder, else rwkv_vocab_v20230424.txt next to the model or in one of data_folders(), else
+/// tokenizer.json next to the model. Errors: missing_file if there is none, those of vocabulary::load, unsupported if
+/// the folder has a tokenizer.json, or the file a tokenizer, of another vocabulary, conflict if it has more tokens than
+/// the model.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
                                                                                    const opened_model& model);
 /// The same without a model; searches only the data folders.

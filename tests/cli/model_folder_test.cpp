@@ -78,6 +78,9 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   BOOST_TEST((*found)->hash() == (*world)->hash());
   BOOST_TEST((*found)->size() == tokens);
   BOOST_TEST((*found)->end() == (*world)->end());
+  const auto one_file = cli::open_model(m.path() / "model.safetensors");  // beside the list, not in a folder with it
+  BOOST_REQUIRE(one_file);
+  BOOST_TEST((cli::open_vocabulary("", *one_file).value()->hash() == (*world)->hash()));
   std::string trie = listed;
   trie.replace(trie.find("WordLevel"), 9, "RwkvTrie");
   write_file(m.path() / "tokenizer.json", trie);
