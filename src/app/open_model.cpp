@@ -218,6 +218,7 @@ result<opened_model> open_model(const std::filesystem::path& path, std::span<con
   if (!file) return file.error();
   auto info = model::describe(*file);
   if (!info) return info.error();
+  if (const auto complete = model::bind(*file, *info); !complete) return complete.error();
   return opened_model{std::move(*file), std::move(*info)};
 }
 

@@ -23,7 +23,7 @@ struct opened_model {
 
 /// Opens a checkpoint, a file or the folder of a repository, and reads its sizes. If the path is neither, tries it with
 /// ".pth" appended; an empty path means the demo model. Errors: missing_file without a demo model, those of
-/// checkpoint::open and describe. `adapters`: FILE or FILE:SCALE each, merged in order.
+/// checkpoint::open, describe and bind. `adapters`: FILE or FILE:SCALE each, merged in order.
 [[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path,
                                               std::span<const std::string> adapters = {});
 

@@ -75,9 +75,21 @@ std::optional<std::uint32_t> count_layers(const checkpoint& file) {
   return layers;
 }
 
-/// An adapter that was not merged: the other weights alone are not the trained model.
-bool is_lora(std::string_view name) {
-  return name.starts_with("lora_") || name.find(".lora_") != std::string_view::npos;
+/// Of an adapter that was not merged: the other weights alone are not the trained model.
+bool is_of_adapter(std::string_view name) {
+  constexpr std::string_view parts[] = {".lora_", ".lora.0", ".bone", ".disha", ".miss_block"};
+  return name.starts_with("lora_") ||
+         std::ranges::any_of(parts, [&](std::string_view part) { return name.find(part) != name.npos; });
+}
+
+/// Without a name of an RWKV model, the first of all missing tensors would say nothing about the file.
+std::optional<error> unknown_names(const checkpoint& file) {
+  const auto is_known = [](const auto& t) { return t.name == "emb.weight" || t.name.starts_with("blocks."); };
+  if (file.tensors().empty() || std::ranges::any_of(file.tensors(), is_known)) return std::nullopt;
+  return error{error_kind::unsupported,
+               file.path().string() + ": the names of its tensors, such as " + printable(file.tensors().front().name) +
+                   ", are those of no known form of RWKV models",
+               {}};
 }
 
 rwkv_version version_of(const checkpoint& file) {
@@ -134,6 +146,7 @@ std::optional<error> foreign_tensor(const checkpoint& file, rwkv_version version
     const std::string_view name = std::string_view(tensor.name).substr(dot + 1);
     const char* const variant = name.starts_with("ffn.s_emb") ? "7a (DeepEmbed)"
                                 : name.starts_with("qkv.")    ? "7b"
+                                : name.starts_with("ffn.enn") ? "8"
                                                               : nullptr;
     if (variant)
       return error{error_kind::unsupported,
@@ -181,12 +194,15 @@ std::string_view to_string(rwkv_version v) {
 
 result<model_info> describe(const checkpoint& file) {
   for (const auto& tensor : file.tensors())
-    if (is_lora(tensor.name))
-      return misfit(file, tensor.name,
-                    "is a LoRA adapter; merge it into the weights, or remove it, and save them again");
+    if (is_of_adapter(tensor.name))
+      return misfit(
+          file, tensor.name,
+          "belongs to an adapter, which is no model: pass it with --adapter beside its model; a file with both "
+          "must be merged first");
   const auto is_state = [](const auto& t) { return t.name.ends_with(".att.time_state"); };
   if (!file.tensors().empty() && std::ranges::all_of(file.tensors(), is_state))
     return misfit(file, file.tensors().front().name, "is a tuned state, which is used with a model and is none");
+  if (auto unknown = unknown_names(file)) return *unknown;
   const rwkv_version version = version_of(file);
   if (auto foreign = foreign_tensor(file, version)) return *foreign;
   survey sizes(file);

@@ -94,6 +94,17 @@ BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   refused("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}");
 }
 
+BOOST_AUTO_TEST_CASE(a_model_without_one_of_its_tensors_is_not_opened) {
+  const temporary_folder folder;
+  const auto path = folder.path() / "model.safetensors";
+  auto plan = rwkv7_plan(small_dims(), dtype::bf16);
+  std::erase_if(plan, [](const auto& tensor) { return tensor.name == "blocks.1.att.x_w"; });
+  write_file(path, safetensors_of(filled(plan)));
+  const auto model = cli::open_model(path);
+  BOOST_REQUIRE(!model);
+  BOOST_TEST((model.error().message.find("tensor 'blocks.1.att.x_w' is missing") != std::string::npos));
+}
+
 BOOST_AUTO_TEST_CASE(a_chat_template_tells_the_form_of_chats) {
   using model::chat_form;
   const model_folder m;

@@ -138,12 +138,16 @@ BOOST_AUTO_TEST_CASE(tensors_of_two_versions_are_refused) {
   auto mixed = small;
   mixed.push_back({"blocks.1.att.time_maa_x", dtype::bf16, {1, 1, 8}, {}});
   check_reason(mixed, "blocks.1.att.time_maa_x", "belongs to RWKV-6, but the other tensors are those of RWKV-7");
-  auto variant = small;
-  variant.push_back({"blocks.0.ffn.s_emb.weight", dtype::bf16, {16, 8}, {}});
-  const auto info = described(variant);
-  BOOST_REQUIRE(!info);
-  BOOST_TEST((info.error().kind == error_kind::unsupported));
-  BOOST_TEST(info.error().message.find("RWKV-7a") != std::string::npos);
+  for (const auto& [name, reason] : {std::pair{"blocks.0.ffn.s_emb.weight", "RWKV-7a"},
+                                     {"blocks.1.qkv.qq.weight", "RWKV-7b"},
+                                     {"blocks.1.ffn.enn.weight", "RWKV-8"}}) {
+    auto variant = small;
+    variant.push_back({name, dtype::bf16, {16, 8}, {}});
+    const auto info = described(variant);
+    BOOST_REQUIRE_MESSAGE(!info, name);
+    BOOST_TEST((info.error().kind == error_kind::unsupported));
+    BOOST_TEST(info.error().message.find(reason) != std::string::npos);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(missing_tensors_are_named) {
@@ -213,15 +217,22 @@ BOOST_AUTO_TEST_CASE(other_prefixes_and_second_copies_are_left_alone) {
   BOOST_TEST(model::describe(*file).has_value());
   plan = small;
   for (auto& tensor : plan) tensor.name = "other." + tensor.name;
-  check_reason(plan, "emb.weight", "is missing");
+  const auto unknown = described(plan);
+  BOOST_REQUIRE(!unknown);
+  BOOST_TEST((unknown.error().kind == error_kind::unsupported));
+  BOOST_TEST(unknown.error().message.find("such as 'other.") != std::string::npos);
+  auto without = small;
+  std::erase_if(without, [](const auto& tensor) { return tensor.name == "emb.weight"; });
+  check_reason(without, "emb.weight", "is missing");
 }
 
 BOOST_AUTO_TEST_CASE(adapters_beside_the_weights_are_named) {
-  for (const std::string name :
-       {"blocks.0.att.key.lora_A", "base_model.model.blocks.1.ffn.key.lora_B.default.weight"}) {
+  for (const std::string name : {"blocks.0.att.key.lora_A", "base_model.model.blocks.1.ffn.key.lora_B.default.weight",
+                                 "blocks.0.att.key.bone", "blocks.0.att.key.disha", "blocks.0.att.key.lora.0"}) {
     auto plan = small;
     plan.push_back({name, dtype::bf16, {2, 8}, {}});
-    check_reason(plan, name, "is a LoRA adapter");
+    check_reason(plan, name, "belongs to an adapter, which is no model: pass it with --adapter");
+    check_reason({plan.back()}, name, "belongs to an adapter");
   }
 }
 

@@ -53,6 +53,8 @@ constexpr foreign_name foreign_names[] = {
     {".mlp.gate_proj.", "a transformer, or a hybrid of a transformer and RWKV"},
     {".mlp.experts.", "a mixture of experts"},
     {".qweight", "a quantised model"},
+    {"rwkv.blocks.0.attention.time_mix_", "a conversion of RWKV-4 or RWKV-5 for Hugging Face"},
+    {"rwkv.blocks.0.att.", "a model for embeddings or for images"},
 };
 
 result<void> refuse_foreign(const found_model& found) {

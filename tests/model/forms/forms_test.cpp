@@ -133,6 +133,9 @@ BOOST_AUTO_TEST_CASE(hybrid_quantised_and_unknown_models_are_refused_by_name) {
   plan original = random_7;
   original.push_back({"blocks.1.attn.q_proj.weight", dtype::bf16, {2}, "abcd"});
   names(refusal(original), "hybrid of a transformer");
+  const auto alone = [](const char* name) { return refusal({{name, dtype::bf16, {2}, "abcd"}}); };
+  names(alone("rwkv.blocks.0.attention.time_mix_key"), "a conversion of RWKV-4 or RWKV-5 for Hugging Face");
+  names(alone("rwkv.blocks.0.att.x_r"), "a model for embeddings or for images");
   plan mlx = fla;
   mlx.push_back({"lm_head.scales", dtype::bf16, {2}, "abcd"});
   mlx.push_back({"lm_head.biases", dtype::bf16, {2}, "abcd"});
