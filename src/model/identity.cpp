@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -91,40 +92,55 @@ void each_piece(const tensor_view& view, const Visit& visit) {
   if (filled) visit(std::span<const std::byte>(buffer.data(), filled));
 }
 
-/// Widens `count` elements of fp16 or fp32.
-void widen(const std::byte* from, dtype type, std::size_t count, float* to) {
-  if (type == dtype::f32) {
-    std::memcpy(to, from, count * sizeof(float));
-    return;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t bits;
-    std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
-    to[i] = f16_to_f32(bits);
-  }
+constexpr std::size_t widened_elements = 2048;
+using widened_values = std::array<float, widened_elements>;
+
+/// f16_to_f32 with masks in place of branches, which compilers do not vectorise.
+float widened(std::uint16_t half) {
+  constexpr std::uint32_t rebias = 112u << 23, least_normal = 0x400, largest = 0x7bff;
+  const std::uint32_t magnitude = half & 0x7fffu, sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+  const std::uint32_t normal = (magnitude << 13) + rebias;
+  // With the exponent of 2^-14 and a leading one, which the subtraction removes exactly.
+  const auto subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>((magnitude << 13) + rebias + (1u << 23)) - 0x1p-14f);
+  const std::uint32_t is_subnormal = 0u - ((magnitude - least_normal) >> 31),
+                      is_special = 0u - ((largest - magnitude) >> 31);
+  return std::bit_cast<float>(sign | ((subnormal & is_subnormal) + (normal & ~is_subnormal) + (rebias & is_special)));
 }
 
-constexpr std::size_t widened_elements = 2048;
+/// Widens `count` elements of fp16 or fp32; the other values become zero. Loops of a constant length are vectorised.
+void widen(const std::byte* from, dtype type, std::size_t count, widened_values& to) {
+  if (type == dtype::f32) {
+    std::memcpy(to.data(), from, count * sizeof(float));
+    std::fill(to.begin() + static_cast<std::ptrdiff_t>(count), to.end(), 0.0f);
+    return;
+  }
+  std::array<std::uint16_t, widened_elements> halves;
+  std::memcpy(halves.data(), from, count * sizeof halves[0]);
+  std::fill(halves.begin() + static_cast<std::ptrdiff_t>(count), halves.end(), std::uint16_t{0});
+  for (std::size_t i = 0; i < widened_elements; ++i) to[i] = widened(halves[i]);
+}
 
-/// visit(floats) for the elements of a piece, a few at a time, until it returns false.
+/// visit(values, count) for the elements of a piece, a few at a time, until it returns false; the values after `count`
+/// are zero.
 template <typename Visit>
 bool each_widened(std::span<const std::byte> piece, dtype type, const Visit& visit) {
-  float values[widened_elements];
+  widened_values values;
   const std::size_t size = dtype_bytes(type), count = piece.size() / size;
   for (std::size_t i = 0; i < count; i += widened_elements) {
     const std::size_t here = std::min(widened_elements, count - i);
     widen(piece.data() + i * size, type, here, values);
-    if (!visit(std::span<const float>(values, here))) return false;
+    if (!visit(values, here)) return false;
   }
   return true;
 }
 
-bool all_bf16(std::span<const float> values) {
+bool all_bf16(const widened_values& values) {
   std::uint32_t rest = 0;
-  for (const float value : values) rest |= std::bit_cast<std::uint32_t>(value) & 0xffffu;
-  return rest == 0;
+  for (std::size_t i = 0; i < widened_elements; ++i) rest |= std::bit_cast<std::uint32_t>(values[i]);
+  return (rest & 0xffffu) == 0;
 }
-bool all_f16(std::span<const float> values) {
+bool all_f16(const widened_values& values) {
   for (const float value : values)
     if (std::bit_cast<std::uint32_t>(f16_to_f32(f32_to_f16(value))) != std::bit_cast<std::uint32_t>(value))
       return false;
@@ -136,7 +152,7 @@ dtype narrowest_type(const tensor_view& view) {
   if (view.type != dtype::f32 && view.type != dtype::f16) return view.type;
   bool bf16 = true, f16 = view.type == dtype::f32;
   each_piece(view, [&](std::span<const std::byte> piece) {
-    return each_widened(piece, view.type, [&](std::span<const float> values) {
+    return each_widened(piece, view.type, [&](const widened_values& values, std::size_t) {
       bf16 = bf16 && all_bf16(values);
       f16 = f16 && (bf16 || all_f16(values));
       return bf16 || f16;
@@ -146,18 +162,22 @@ dtype narrowest_type(const tensor_view& view) {
   // What was read while bf16 was possible has not been compared with fp16.
   if (f16)
     each_piece(view, [&](std::span<const std::byte> piece) {
-      return f16 = each_widened(piece, view.type, [&](std::span<const float> values) { return all_f16(values); });
+      return f16 = each_widened(piece, view.type,
+                                [&](const widened_values& values, std::size_t) { return all_f16(values); });
     });
   return f16 ? dtype::f16 : view.type;
 }
 
 void hash_narrowed(std::span<const std::byte> piece, dtype type, dtype narrow, model_hash& to) {
-  each_widened(piece, type, [&](std::span<const float> values) {
-    std::uint16_t bits[widened_elements];
-    for (std::size_t i = 0; i < values.size(); ++i)
-      bits[i] = narrow == dtype::bf16 ? static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16)
-                                      : f32_to_f16(values[i]);
-    to.bytes(bits, values.size() * sizeof bits[0]);
+  each_widened(piece, type, [&](const widened_values& values, std::size_t count) {
+    std::array<std::uint16_t, widened_elements> bits;
+    if (narrow == dtype::bf16) {
+      for (std::size_t i = 0; i < widened_elements; ++i)
+        bits[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16);
+    } else {
+      std::ranges::transform(values, bits.begin(), f32_to_f16);
+    }
+    to.bytes(bits.data(), count * sizeof bits[0]);
     return true;
   });
 }
@@ -236,8 +256,13 @@ read_through identify(const checkpoint& file, std::string_view vocabulary_hash) 
   const auto order = by_name(file);
   std::vector<XXH128_canonical_t> of_values(order.size()), as_stored(order.size());
   std::vector<unsigned char> nonfinite(order.size());
+  // The largest first, so that no thread is left alone with one.
+  std::vector<std::size_t> by_size(order.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::ranges::stable_sort(by_size, std::ranges::greater(), [&](std::size_t i) { return order[i]->view.elements(); });
   kernels::cpu::thread_pool pool(0);
-  pool.run(order.size(), [&](std::size_t i, std::uint32_t) {
+  pool.run(order.size(), [&](std::size_t job, std::uint32_t) {
+    const std::size_t i = by_size[job];
     const auto found = digests_of(order[i]->view);
     const bool is_original = order[i]->digest.empty();
     of_values[i] = is_original ? found.of_values : digest_of(order[i]->digest);

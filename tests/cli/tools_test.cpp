@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(the_bench_tells_every_case, *needs_oracle) {
   const std::string json = test::content_of(file);
   for (const char* piece :
        {R"("kind":"decode","sequences":1,"tokens":1)", R"("kind":"decode","sequences":3,"tokens":1)",
-        R"("kind":"prefill","sequences":2,"tokens":5)", R"("state_type":"fp32")"})
+        R"("kind":"prefill","sequences":2,"tokens":5)", R"("state_type":"fp32")", R"("open_s":)", R"("load_s":)"})
     BOOST_TEST(json.find(piece) != std::string::npos, json << " lacks " << piece);
   for (const auto& text : {ended.out, ended.err})
     for (const char* piece : {"decode        1x1", "decode        3x1", "prefill       2x5"})

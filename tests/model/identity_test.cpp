@@ -110,6 +110,19 @@ BOOST_AUTO_TEST_CASE(it_is_the_same_in_every_type_that_has_the_values) {
   BOOST_TEST(former(dtype::bf16, coarse) != former(dtype::f32, coarse));
 }
 
+// Among them subnormal numbers of fp16, zeros of both signs and infinity; not NaN, whose bits change when rounded.
+BOOST_AUTO_TEST_CASE(every_number_of_fp16_counts_as_the_same_number_of_bf16_or_fp32) {
+  for (const std::uint32_t low_bits : {0u, 7u}) {
+    std::vector<float> numbers;
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
+      if ((bits & 7u & ~low_bits) == 0 && (bits & 0x7fffu) <= 0x7c00u)
+        numbers.push_back(f16_to_f32(static_cast<std::uint16_t>(bits)));
+    const auto of = [&](dtype type) { return identity_of(safetensors_of({values_in(type, numbers)})); };
+    BOOST_TEST(of(dtype::f16) == of(dtype::f32));
+    if (low_bits == 0) BOOST_TEST(of(dtype::f16) == of(dtype::bf16));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(tensors_that_nothing_uses_do_not_count) {
   auto plan = filled(rwkv7_plan(small_dims(), dtype::bf16));
   const auto with = opened(safetensors_of(plan));

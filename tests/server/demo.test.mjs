@@ -104,7 +104,7 @@ test('it thinks when asked to', async () => {
 });
 
 test('it translates and fills in the middle', async () => {
-  assert.equal(await complete('English: Good morning.\n\nFrench:'), ' Bonjour.');
+  assert.equal(await complete('English: Good evening.\n\nFrench:'), ' Bonsoir.');
   assert.match(await complete('English: Thank you.\n\nChinese:'), /谢谢/);
   const middle = await complete('Tom lives in Bern. It began to rain. ', { suffix: ' So Tom stayed dry.' });
   assert.match(middle, /^[A-Z].*\.$/);
@@ -144,6 +144,32 @@ test('a conversation as its template has it, is the prompt that is fed', async (
   assert.equal(of_text.body.usage.prompt_tokens, of_chat.body.usage.prompt_tokens);
   const bad = await server.post('/apply-template', { messages: 'Hello' });
   assert.deepEqual([bad.status, bad.body.error.param], [400, 'messages']);
+});
+
+const calculator = { type: 'function', function: { name: 'calculator', description: 'Evaluates an arithmetic expression.',
+  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] } } };
+const clock = { type: 'function', function: { name: 'clock', description: 'Returns the current time.',
+  parameters: { type: 'object', properties: { city: { type: 'string' } } } } };
+
+test('it calls a calculator and a clock, and answers from their results', async () => {
+  const tools = [calculator, clock];
+  for (const [question, name, args, result, answer] of [
+    ['What is 1234 * 567?', 'calculator', { expression: '1234*567' }, '699678', /\b699678\b/],
+    ['How much is 20481 + 7306?', 'calculator', { expression: '20481+7306' }, '{"result": 27787}', /\b27787\b/],
+    ['What time is it in Tokyo?', 'clock', { city: 'Tokyo' }, '{"time": "21:40"}', /21:40/],
+    ['What time is it?', 'clock', {}, '09:15', /09:15/],
+  ])
+    for (const tool_choice of ['auto', 'required']) {
+      const messages = [said('user', question)];
+      const { choices: [{ message, finish_reason }] } = await client.chat.completions.create({ ...greedy, messages, tools, tool_choice });
+      assert.equal(finish_reason, 'tool_calls', question);
+      assert.equal(message.content, null);
+      assert.deepEqual(message.tool_calls.map((c) => [c.function.name, JSON.parse(c.function.arguments)]), [[name, args]]);
+      messages.push(message, { role: 'tool', tool_call_id: message.tool_calls[0].id, content: result });
+      assert.match(await chat(messages, { tools }), answer);
+    }
+  for (const [question, answer] of [['Spell "goose".', 'g-o-o-s-e'], ['What is the capital of France?', 'The capital of France is Paris.']])
+    assert.equal(await chat([said('user', question)], { tools }), answer);
 });
 
 test('its lessons with tools have the bytes of the prompts that are fed', async () => {

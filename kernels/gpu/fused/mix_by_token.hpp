@@ -11,11 +11,14 @@ namespace skein::kernels::gpu {
 /// statistics : of shift_for_shares
 /// low        : [rows, shifts_by_row_max * padded(inputs)] of the element type, or partial sums of the first product,
 ///              to which tanh is yet to be applied
+/// whole      : room for these rows where partial sums are added up first
 /// pairs      : [width, inputs] of the element type
 struct mix_by_token_parameters {
   token_shift_parameters shift;
   const row_statistics* statistics = nullptr;
   gemm_rows low;
+  void* whole = nullptr;
+  std::uint32_t whole_stride = 0;
   device_matrix pairs[shifts_by_row_max];
 };
 

@@ -113,7 +113,8 @@ class rwkv6_model final : public headed_model {
     multiply_rows(tick, {&first, 1});
     if (tick.learns) return;
     mix_by_token_parameters of;
-    of.shift = shift_to_mixed(p, norm, x_prev), of.statistics = statistics, of.low = low;
+    of.shift = shift_to_mixed(p, norm, x_prev), of.statistics = statistics;
+    of.low = low, of.whole = rows_.low.data, of.whole_stride = rows_.low.stride;
     std::ranges::copy(p.maa_w2, of.pairs);
     tick.note(gpu::mix_by_token(tick.in, tick.rows, type_, of));
   }

@@ -26,10 +26,10 @@ DOCUMENT_TOKENS_MAX = 1008  # longer ones are drawn again
 Weighted = list[tuple[int, Callable[[Random], Turn]]]
 
 # One question, one answer. The weights of what may stand between telling and asking, and of what stands alone.
-BETWEEN: Weighted = [(24, small_talk.chat), (14, small_talk.about), (20, arithmetic.turn), (14, counting.turn),
+BETWEEN: Weighted = [(24, small_talk.chat), (14, small_talk.about), (20, arithmetic.turn), (20, counting.turn),
                      (10, small_talk.knowledge), (6, phrasebook.turn), (5, small_talk.unknown), (2, stories.turn),
                      (1, poems.turn), (4, arithmetic.other)]
-ALONE: Weighted = [(10, small_talk.chat), (14, small_talk.about), (22, arithmetic.turn), (23, counting.turn),
+ALONE: Weighted = [(10, small_talk.chat), (14, small_talk.about), (22, arithmetic.turn), (34, counting.turn),
                    (11, small_talk.knowledge), (7, phrasebook.turn), (10, small_talk.unknown), (9, stories.turn),
                    (2, poems.turn), (7, arithmetic.other)]
 

@@ -3,11 +3,12 @@
 #
 #   retrain.sh train     needs an NVIDIA GPU, nvcc, PyTorch 2.11 and numpy: about SECONDS + 150 s
 #   retrain.sh evaluate  through `skein serve`, on the CPU; the table goes to $OUT/table.md
-#   retrain.sh install   copies the checkpoint and writes golden.json and loss.svg; needs PyTorch, no GPU
+#   retrain.sh install   copies the checkpoint, keeps its log as log-RUN.csv, and writes golden.json and loss.svg; needs
+#                        PyTorch, no GPU
 #
 # Environment: OUT (folder of the run, build/demo), SECONDS_MAX (of training, 400), TOKENS (600e6), RATE (6e-4),
 # PROCESSES (of the generator), SKEIN (the program, build/release/skein), PORT (8979), COUNT (instances of each ability,
-# 200), PYTHON (python3).
+# 200), PYTHON (python3), RUN (number of the run, 3 and more).
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../../.. && pwd)
@@ -41,9 +42,8 @@ evaluate() {
 install() {
   cp "$OUT/skein-demo.safetensors" ..
   "$PYTHON" golden.py ..
-  # The curve shows all trainings one after another; log.csv is that of the first ones.
-  cp "$OUT/log.csv" log-tools.csv
-  "$PYTHON" curve.py log.csv log-tools.csv ../loss.svg
+  cp "$OUT/log.csv" "log-${RUN:?}.csv"
+  "$PYTHON" curve.py log.csv log-*.csv ../loss.svg  # all runs one after another; log.csv is that of the first two
 }
 
 case ${1:-} in

@@ -54,7 +54,7 @@ result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, 
   auto warm = ticks.time(warm_up_ticks, next);
   if (warm) warm = ticks.time(warm_up_ticks, next);
   if (!warm) return warm.error();
-  const double fitting = gpu_sample_s * warm_up_ticks / *warm;
+  const double fitting = wanted_s > 0 ? gpu_sample_s * warm_up_ticks / *warm : 1;
   into.ticks = machine.is_gpu() ? std::clamp(static_cast<std::uint32_t>(fitting), 1u, sample_ticks_max) : 1;
   for (double spent = 0; spent < wanted_s || into.samples.size() < samples_min;) {
     const device_limits limits = machine.now();
@@ -70,10 +70,11 @@ result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, 
 struct bench_subject {
   opened_model model;
   device_choice device;
+  double open_s;
 };
 
 /// Random weights of a released size: written, or read from a file of an earlier run.
-result<opened_model> random_model_of(const bench_engine_command& what, const released_model& size) {
+result<opened_model> random_model_of(const bench_engine_command& what, const released_model& size, double& open_s) {
   const temporary_file passing;  // the opened checkpoint keeps its mapping after the file is removed
   const auto& path = what.random_file.empty() ? passing.path() : what.random_file;
   if (what.random_file.empty() || !is_file(path)) {
@@ -83,7 +84,9 @@ result<opened_model> random_model_of(const bench_engine_command& what, const rel
     if (!written) return written.error();
     std::fprintf(stderr, "wrote random weights, %s, in %.1f s\n", what.random_size.c_str(), seconds_since(begin));
   }
+  const auto begin = std::chrono::steady_clock::now();
   auto model = open_model(path);
+  open_s = seconds_since(begin);
   if (model && model->info.version != size.version)
     return error{error_kind::invalid_argument,
                  "random-file: " + path.string() + " is a model of RWKV-" +
@@ -101,9 +104,10 @@ result<bench_subject> random_subject(const bench_engine_command& what) {
                  "random: " + what.random_size + " is not a released size; accepted: " + released_sizes(), "random"};
   const auto device = choose_device(what.model.device);
   if (!device) return device.error();
-  auto model = random_model_of(what, *size);
+  double open_s = 0;
+  auto model = random_model_of(what, *size, open_s);
   if (!model) return model.error();
-  return bench_subject{std::move(*model), *device};
+  return bench_subject{std::move(*model), *device, open_s};
 }
 
 result<bench_subject> subject_of(const bench_engine_command& what) {
@@ -111,11 +115,13 @@ result<bench_subject> subject_of(const bench_engine_command& what) {
   if (what.model.path.empty())
     return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
                  "model"};
+  const auto begin = std::chrono::steady_clock::now();
   auto model = open_model(what.model.path, what.model.adapters);
   if (!model) return model.error();
+  const double open_s = seconds_since(begin);
   const auto device = choose_device(what.model.device);
   if (!device) return device.error();
-  return bench_subject{std::move(*model), *device};
+  return bench_subject{std::move(*model), *device, open_s};
 }
 
 /// Runs every case, adds it to the report and prints a line for it on stderr.
@@ -174,6 +180,7 @@ result<void> bench_engine(const bench_engine_command& what) {
       what.model.invariance,
       machine->flop_source(),
       machine->threads(),
+      subject->open_s,
       seconds_since(begin),
       tick_cost(model.info, built.weight_type, built.memory.weight_bytes - table_bytes, what.model.state_dtype),
       {}};

@@ -109,7 +109,8 @@ state_rates rates_of(const state_moves_bench& of) {
 std::string table_of(const bench_report& r) {
   std::string text = "model    " + r.model + "\nengine   " + r.built.device + ", weights " + r.built.weight_type +
                      formatted(" (%.2f GB), states ", static_cast<double>(r.built.memory.weight_bytes) * 1e-9) +
-                     r.state_type + ", invariance " + r.invariance + formatted(", loaded in %.2f s", r.load_s) +
+                     r.state_type + ", invariance " + r.invariance +
+                     formatted(", opened in %.2f s, loaded in %.2f s", r.open_s, r.load_s) +
                      (r.threads > 0 ? formatted(", %u threads", r.threads) : "");
   if (!r.cases.empty()) {
     const device_limits limits = rates_of(r.cases.front(), r.cost).limits;
@@ -154,6 +155,8 @@ std::string json_of(const bench_report& r) {
       .value(r.invariance)
       .key("threads")
       .value(r.threads)
+      .key("open_s")
+      .value(r.open_s)
       .key("load_s")
       .value(r.load_s);
   json.key("flop_source").value(r.flop_source).key("weight_bytes").value(r.built.memory.weight_bytes);

@@ -51,6 +51,7 @@ struct bench_report {
   engine::engine_info built;
   std::string state_type, invariance, flop_source;
   std::uint32_t threads;  ///< 0: GPU
+  double open_s;          ///< from the path to a mapped checkpoint, with what the host decodes
   double load_s;          ///< from the mapped file to a ready engine
   tick_cost cost;
   std::vector<bench_case> cases;
