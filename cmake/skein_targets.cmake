@@ -11,7 +11,7 @@ set(skein_own_options "kernel|emulator|sampling")
 # Half of the time to compile a file goes into headers; the files of one unit share it. A few large units take the least
 # time in total, and many smaller ones end earlier where there are many cores.
 cmake_host_system_information(RESULT skein_cores QUERY NUMBER_OF_LOGICAL_CORES)
-set(skein_unit_files 24)
+set(skein_unit_files 50)
 if(skein_cores GREATER 4)
   set(skein_unit_files 8)
 endif()

@@ -15,9 +15,9 @@ namespace {
 
 using kernels::gpu::gpu_tuning;
 
-constexpr std::uint32_t warm_up_ticks = 3;
+constexpr std::uint32_t tuning_warm_up_ticks = 3;
 constexpr double sample_s = 0.2;
-constexpr int samples = 3;
+constexpr int tuning_samples = 3;
 
 /// The fastest of a few samples.
 result<double> seconds_of_tick(tick_maker& ticks, std::uint32_t rows) {
@@ -25,11 +25,11 @@ result<double> seconds_of_tick(tick_maker& ticks, std::uint32_t rows) {
   const auto plan = tick_maker::decoding(rows);
   const auto next = [&]() -> const engine::tick_plan& { return plan; };
   double least = 0;
-  auto warm = ticks.time(warm_up_ticks, next);
-  if (warm) warm = ticks.time(warm_up_ticks, next);
+  auto warm = ticks.time(tuning_warm_up_ticks, next);
+  if (warm) warm = ticks.time(tuning_warm_up_ticks, next);
   if (!warm) return warm.error();
-  const auto count = static_cast<std::uint32_t>(std::clamp(sample_s * warm_up_ticks / *warm, 1.0, 2000.0));
-  for (int i = 0; i < samples; ++i) {
+  const auto count = static_cast<std::uint32_t>(std::clamp(sample_s * tuning_warm_up_ticks / *warm, 1.0, 2000.0));
+  for (int i = 0; i < tuning_samples; ++i) {
     const auto seconds = ticks.time(count, next);
     if (!seconds) return seconds.error();
     if (i == 0 || *seconds / count < least) least = *seconds / count;
@@ -37,7 +37,7 @@ result<double> seconds_of_tick(tick_maker& ticks, std::uint32_t rows) {
   return least;
 }
 
-std::string words(const gpu_tuning& tuning) {
+std::string words_of(const gpu_tuning& tuning) {
   char text[64];
   std::snprintf(text, sizeof text, "%.1f", tuning.blocks_per_sm);
   std::string all = tuning.blocks_per_sm > 0 ? std::string(text) + " blocks per SM" : "blocks per SM by rule";
@@ -84,7 +84,7 @@ result<void> tune(const tune_command& what) {
       if (!seconds) return seconds.error();
       times[i] = *seconds;
     }
-    std::fprintf(stderr, "%s: %.3f, %.3f, %.3f ms\n", words(tuning).c_str(), 1e3 * times[0], 1e3 * times[1],
+    std::fprintf(stderr, "%s: %.3f, %.3f, %.3f ms\n", words_of(tuning).c_str(), 1e3 * times[0], 1e3 * times[1],
                  1e3 * times[2]);
     return times;
   };
@@ -92,7 +92,7 @@ result<void> tune(const tune_command& what) {
   if (!found) return found.error();
   if (const auto written = write_tuning(path, *key, found->tuning); !written) return written;
 
-  std::printf("%s, %s weights: %s\n", key->device.c_str(), key->weights.c_str(), words(found->tuning).c_str());
+  std::printf("%s, %s weights: %s\n", key->device.c_str(), key->weights.c_str(), words_of(found->tuning).c_str());
   std::printf("tokens/s    ");
   for (const auto rows : tuned_rows) std::printf("   %3u rows", rows);
   std::printf("\n");

@@ -24,16 +24,16 @@ struct known_ending {
   std::string_view text;
   piece what;
 };
-constexpr known_ending endings[] = {{".lora_A", piece::down},
-                                    {".lora_B", piece::up},
-                                    {".lora_M", piece::columns},
-                                    {".lora_magnitude_vector", piece::rows},
-                                    {".init_lora_A", piece::start_down},
-                                    {".init_lora_B", piece::start_up},
-                                    {".bone", piece::block},
-                                    {".disha", piece::block},
-                                    {".miss_block", piece::bat_block},
-                                    {".bone_block", piece::bat_block}};
+constexpr known_ending piece_endings[] = {{".lora_A", piece::down},
+                                          {".lora_B", piece::up},
+                                          {".lora_M", piece::columns},
+                                          {".lora_magnitude_vector", piece::rows},
+                                          {".init_lora_A", piece::start_down},
+                                          {".init_lora_B", piece::start_up},
+                                          {".bone", piece::block},
+                                          {".disha", piece::block},
+                                          {".miss_block", piece::bat_block},
+                                          {".bone_block", piece::bat_block}};
 
 /// Removes what trainers and PEFT put before and after a name.
 std::string_view bare(std::string_view name) {
@@ -103,8 +103,8 @@ class adapter_reader {
                       "has type " + std::string(to_string(tensor.view.type)) + ", expected a floating-point type");
       const std::string_view name = bare(tensor.name);
       const std::string_view stem = without_ending(without_ending(name, ".weight"), ".default");
-      const auto known = std::ranges::find_if(endings, [&](const auto& e) { return stem.ends_with(e.text); });
-      if (known == std::end(endings)) {
+      const auto known = std::ranges::find_if(piece_endings, [&](const auto& e) { return stem.ends_with(e.text); });
+      if (known == std::end(piece_endings)) {
         into_.parts.push_back({std::string(name), tensor.name, adapter_kind::replacement, 1, tensor.view, {}, {}});
         continue;
       }

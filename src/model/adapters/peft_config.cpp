@@ -13,7 +13,7 @@
 namespace skein::model {
 namespace {
 
-constexpr std::size_t config_bytes_max = 1u << 20;
+constexpr std::size_t peft_config_bytes_max = 1u << 20;
 
 /// Reads fields of the configuration. Keeps the first fault.
 class field_reader {
@@ -108,7 +108,7 @@ void read_miss(field_reader& fields, peft_config& into) {
 result<peft_config> read_peft_config(const std::filesystem::path& path) {
   const auto file = mapped_file::open(path);
   if (!file) return file.error();
-  if (file->bytes().size() > config_bytes_max)
+  if (file->bytes().size() > peft_config_bytes_max)
     return error{error_kind::bad_file, path.string() + ": a configuration of more than 1 MiB is too long", {}};
   simdjson::dom::parser parser;
   simdjson::dom::object object;

@@ -8,7 +8,7 @@
 namespace skein::model {
 namespace {
 
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view decimal_digits = "0123456789";
 
 /// The rule for a name, and the name that it gives.
 std::optional<std::pair<const rename_rule*, std::string>> rule_for(std::span<const rename_rule> rules,
@@ -96,7 +96,7 @@ const found_tensor* find_tensor(const found_model& found, std::string_view name)
 std::string_view below_layer(std::string_view name, std::string_view before, std::string_view& number) {
   if (!name.starts_with(before)) return {};
   name.remove_prefix(before.size());
-  const auto end = name.find_first_not_of(digits);
+  const auto end = name.find_first_not_of(decimal_digits);
   if (end == 0 || end == std::string_view::npos || end > 9 || name[end] != '.') return {};
   number = name.substr(0, end);
   if (number.size() > 1 && number.front() == '0') return {};
