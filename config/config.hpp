@@ -198,6 +198,10 @@ struct model_defaults {
   bool default_think = false;
   std::uint32_t default_think_tokens_max = 0;
   std::string tool_template = "auto";
+  std::string unset_sampling = "preset";
+  std::string chat_template = "auto";
+  std::string template_system = "System:", template_user = "User:", template_assistant = "Assistant:";
+  std::string template_gap = " ", template_end = "\n\n";
 };
 
 /// The demo model is small and its distributions are sharp: penalties would suppress the only correct answer.

@@ -533,7 +533,7 @@ std::span<const key> keys() {
 std::vector<key> model_keys(std::string_view model) {
   using m = model_defaults;
   static constexpr row rows[] = {
-      model_default<&m::temperature>("temperature", "Temperature of chat requests without sampler fields; 0 is greedy.")
+      model_default<&m::temperature>("temperature", "Temperature of chat requests that set none; 0 is greedy.")
           .range(0, 1000),
       model_default<&m::top_p>("top_p", "Probability mass that is kept.").range(0, 1),
       model_default<&m::top_k>("top_k", "Tokens that are kept; 0: all.").range(-1, 1 << 24),
@@ -556,6 +556,25 @@ std::vector<key> model_keys(std::string_view model) {
                                        "as official chat templates write it; "
                                        "auto: headings if the model's own chat template does so.")
           .texts("auto, list, headings"),
+      model_default<&m::unset_sampling>("unset_sampling",
+                                        "Sampler fields that a chat request leaves out while it sets others: preset, "
+                                        "the values above; neutral, those of OpenAI's API (temperature and top_p 1, no "
+                                        "top_k, no penalties).")
+          .texts("preset, neutral"),
+      model_default<&m::chat_template>(
+          "chat_template",
+          "Form of conversations: assistant (\"User: text\", blank line), bot "
+          "(\"User✿text✿\", newline), or custom, of the pieces below; auto: bot if the "
+          "model's name says g1h or newer, or a date since July 2026, otherwise assistant.")
+          .texts("auto, assistant, bot, custom"),
+      model_default<&m::template_system>("template_system", "Text before a system text of a custom template."),
+      model_default<&m::template_user>("template_user", "Text before a user's text of a custom template."),
+      model_default<&m::template_assistant>("template_assistant", "Text before an answer of a custom template."),
+      model_default<&m::template_gap>("template_gap", "Text after each of these three, if a text follows."),
+      model_default<&m::template_end>(
+          "template_end",
+          "Text after each turn of a custom template. Without its white space at both ends, "
+          "it also ends answers."),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));

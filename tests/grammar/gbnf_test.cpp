@@ -35,6 +35,14 @@ BOOST_AUTO_TEST_CASE(expressions) {
   for (const char* text : {"", "+", "1234", "(1", "1)", "1\n\n"}) BOOST_TEST(!accepts(made, text), text);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_repeated_zero_times_is_left_out) {
+  for (const char* rules : {"root ::= \"x\" a{0}\na ::= \"b\"", "root ::= \"x\" (a | \"c\" a){0}\na ::= \"b\" a?"}) {
+    const auto made = grammar::from_gbnf(rules).value();
+    BOOST_TEST(accepts(made, "x"));
+    BOOST_TEST(!accepts(made, "xb"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(characters) {
   const auto made = grammar::from_gbnf("root ::= \"\\x41\\u00e9\" [^\\]a-c] . ").value();
   BOOST_TEST(accepts(made,

@@ -285,6 +285,16 @@ BOOST_AUTO_TEST_CASE(templates_are_recognised_by_their_text) {
   BOOST_TEST((opened(rwkv7_file().file())->chat() == chat_form::none));
 }
 
+BOOST_AUTO_TEST_CASE(names_say_how_models_answer) {
+  for (const auto name : {"rwkv7-g1h-1.5b-20260710-ctx8192", "rwkv7-g1k-7.2b-20260930-ctx25600", "rwkv7a-g2-0.4b",
+                          "RWKV7-G1k-7.2B", "rwkv7-world-0.1b-20260701-ctx4096"})
+    BOOST_TEST(model::answers_as_bot(name), name);
+  for (const auto name : {"", "-", "rwkv7-g1g-1.5b-20260801-ctx8192", "rwkv7-g1-0.4b-20250324-ctx4096",
+                          "rwkv7-g0a-7.2b", "rwkv7-world-0.1b-20260630-ctx4096", "mine-20261001",
+                          "RWKV-x060-World-3B-v2.1-20240417-ctx4096", "rwkv7-g1hx-1.5b", "rwkv7-gpu-1.5b"})
+    BOOST_TEST(!model::answers_as_bot(name), name);
+}
+
 BOOST_AUTO_TEST_CASE(keys_that_contradict_the_tensors_are_refused) {
   const gguf_model_form form{.head_size = 4};
   const auto plan = gguf_plan_of(random_rwkv7(sizes), form);

@@ -122,6 +122,18 @@ BOOST_AUTO_TEST_CASE(text_is_not_held_back_without_need) {
   BOOST_TEST(text == "Hello ");
   splitter.push("b> `", text, calls);
   BOOST_TEST(text == "Hello <b> ");
+  for (const std::string json : {R"({"note":"<tool_call>{\"name\":\"now\"}"})", R"( [1, {"name":"add"}])", "7",
+                                 R"({"name":"subtract","arguments":{}})", R"({"arguments":{},"name":"add"})"})
+    for (std::size_t cut = 0; cut <= json.size(); ++cut) {
+      const auto out = divide(json, cut, true);
+      BOOST_TEST(out.text == json);
+      BOOST_TEST(out.calls.empty());
+    }
+  call_splitter streamed(names(), true);  // passed on as it comes
+  std::string so_far;
+  std::vector<call_piece> none;
+  streamed.push(R"({"sum": [1, )", so_far, none);
+  BOOST_TEST(so_far == R"({"sum": [1, )");
   call_splitter plain(nullptr, true);
   text.clear();
   plain.push("<tool_call>", text, calls);

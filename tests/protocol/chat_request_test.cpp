@@ -38,7 +38,12 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
-  test::check_accepted(test::parse_chat_completion, base, test::common_accepted());
+  const auto neutral = [](std::string_view text, const model_preset& given, const request_limits& limits) {
+    model_preset preset = given;
+    preset.unset_sampling = "neutral";
+    return test::parse_chat_completion(text, preset, limits);
+  };
+  test::check_accepted(neutral, base, test::common_accepted());
   test::check_refused(test::parse_chat_completion, base, test::common_refused());
 }
 
@@ -48,7 +53,20 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
     return [tokens](request r) { return (r.thoughts ? r.thoughts->tokens_max : 0) == tokens; };
   };
   const std::vector<test::accepted_row> rows{
-      // naming a penalty leaves the filters, naming a filter leaves the penalties
+      // naming a field of the sampler leaves the others
+      {R"("temperature":0.5)",
+       [](request r) { return r.sampling.temperature == 0.5f && r.sampling.top_p == 0.6f && r.sampling.top_k == 20; }},
+      {R"("top_p":0.9)", [](request r) { return r.sampling.top_p == 0.9f && r.sampling.top_k == 20; }},
+      {R"("top_k":0)", [](request r) { return r.sampling.top_p == 0.6f && r.sampling.top_k == 0; }},
+      {R"("presence_penalty":0.5)",
+       [](request r) {
+         return r.sampling.first_penalty == 0.5f && r.sampling.repeat_penalty == 0.1f &&
+                r.sampling.penalty_decay == 0.996f;
+       }},
+      {R"("frequency_penalty":0.5)",
+       [](request r) { return r.sampling.first_penalty == 1.5f && r.sampling.repeat_penalty == 0.5f; }},
+      {R"("presence_penalty":0,"frequency_penalty":0)",
+       [](request r) { return r.sampling.first_penalty == 0.0f && r.sampling.repeat_penalty == 0.0f; }},
       {R"("alpha_presence":2)",
        [](request r) {
          return r.sampling.top_p == 0.6f && r.sampling.top_k == 20 && r.sampling.repeat_penalty == 0.1f;
@@ -86,7 +104,7 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
       {R"("reasoning_effort":"none")", mode(think_mode::off)},
       {R"("reasoning_effort":"minimal")", mode(think_mode::short_think)},
       {R"("reasoning_effort":"low")", mode(think_mode::short_think)},
-      {R"("reasoning_effort":"medium")", mode(think_mode::on)},
+      {R"("reasoning_effort":"medium")", mode(think_mode::english_think)},
       {R"("reasoning_effort":"high")", mode(think_mode::long_think)},
       {R"("enable_thinking":true)", mode(think_mode::on)},
       {R"("chat_template_kwargs":{"thinking":true})", mode(think_mode::on)},

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "protocol/chat/chat_template.hpp"
+#include "protocol/requests/dialect.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -44,6 +45,52 @@ BOOST_AUTO_TEST_CASE(raw_messages_and_no_opening) {
   chat_style style;
   style.opens_answer = false;
   BOOST_TEST(render_chat(messages{{"user", "Hi", ""}}, think_mode::off, style) == "User: Hi\n\n");
+}
+
+BOOST_AUTO_TEST_CASE(templates_of_models) {
+  const messages chat{
+      {"system", "Be\n\nbrief.", ""}, {"user", " One ", ""}, {"assistant", "1\n\n", ""}, {"user", "Two", ""}};
+  model_preset preset;
+  const auto styled = [&] {
+    chat_style style;
+    choose_template(preset, style);
+    return style;
+  };
+  const auto shown = [&](think_mode think) { return render_chat(chat, think, styled()); };
+  const std::string named = shown(think_mode::on);
+  BOOST_TEST(named == render(chat, think_mode::on));
+  preset.bot_turns = true;
+  const std::string bot = "System✿Be\nbrief.✿\nUser✿One✿\nBot✿1\n\n✿\nUser✿Two";
+  BOOST_TEST(shown(think_mode::off) == bot + "✿\nBot✿<think>\n</think");
+  BOOST_TEST(shown(think_mode::long_think) == bot + " (think a lot)✿\nBot✿<think");
+  const auto parts = render_turns(chat, think_mode::off, styled());
+  BOOST_TEST(parts.turns + resent_answer(parts, "2") + parts.end_of_turn == bot + "✿\nBot✿2✿\n");
+  BOOST_TEST((turns_of(shown(think_mode::on), styled()) == turn_form::names));
+  preset.chat_template = "assistant";
+  BOOST_TEST(shown(think_mode::on) == named);
+  preset.bot_turns = false;
+  preset.chat_template = "bot";
+  BOOST_TEST(shown(think_mode::on) == bot + "✿\nBot✿<think");
+  chat_style direct = styled();
+  direct.no_think_opening = "Assistant:";
+  BOOST_TEST(render_chat(chat, think_mode::off, direct) == bot + "✿\nBot✿");
+  preset.chat_template = "custom";
+  preset.template_system = "<s>", preset.template_user = "<u>", preset.template_assistant = "<a>";
+  preset.template_gap = "\n", preset.template_end = "</t>";
+  BOOST_TEST(shown(think_mode::on) == "<s>\nBe\nbrief.</t><u>\nOne</t><a>\n1\n\n</t><u>\nTwo</t><a>\n<think");
+}
+
+BOOST_AUTO_TEST_CASE(a_template_ends_answers) {
+  const std::string body = R"({"messages":[{"role":"user","content":"hi"}])";
+  model_preset preset;
+  preset.chat_template = "bot";
+  const auto stops = [&](const std::string& more) {
+    return read_request(body + more + "}", dialects::chat, preset, {}).request->stop;
+  };
+  BOOST_TEST(stops("") == (std::vector<std::string>{"\nUser:", "✿"}), boost::test_tools::per_element());
+  const std::string tool = R"(,"tools":[{"type":"function","function":{"name":"a"}}])";
+  preset.tool_template = "headings";
+  BOOST_TEST(stops(tool) == (std::vector<std::string>{"\nUser:", "\n### User"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(openings) {

@@ -29,6 +29,20 @@ error refused(const std::string& more, const std::string& body = base) {
   return found.request.error();
 }
 
+model_preset headed() {
+  model_preset preset;
+  preset.tool_template = "headings";
+  return preset;
+}
+
+generation_request read_headed(const std::string& more, const std::string& body = base,
+                               const dialect& as = dialects::chat) {
+  auto found = read_request(body + more + "}", as, headed(), {});
+  const std::string complaint = found.request ? "" : found.request.error().message;
+  BOOST_REQUIRE_MESSAGE(found.request.has_value(), complaint);
+  return std::move(*found.request);
+}
+
 std::string prompt_of(const generation_request& r) { return render_chat(r.messages, r.think, r.style); }
 
 }  // namespace
@@ -71,6 +85,38 @@ BOOST_AUTO_TEST_CASE(one_call_or_several) {
   BOOST_TEST(read(tools + R"(,"parallel_tool_calls":false)").constraint->text.find("\"array\"") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(references_of_parameters_stay_within_them) {
+  const auto r = read(R"(,"tools":[{"type":"function","function":{"name":"a","parameters":{"$ref":"#/definitions/A",
+      "allOf":[{"minProperties":1}],"definitions":{"A":{"type":"object"}}}}}])");
+  BOOST_TEST(r.constraint->text.find(R"("arguments":{"$id":"tool:/0","definitions":{"A":{"type":"object"}},)"
+                                     R"("allOf":[{"$ref":"#/definitions/A"},{"minProperties":1}],"type":"object"})") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(calls_or_an_answer_of_a_schema) {
+  const std::string wanted =
+      R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"$ref":"#/$defs/n","$defs":{"n":{"const":1}}}}})";
+  const auto r = read(tools + wanted);
+  BOOST_TEST(r.calls_at_once);
+  BOOST_TEST(r.constraint->marks.empty());
+  BOOST_TEST(prompt_of(r).ends_with("\n\nUser: 1+1?\n\nAssistant: ```json"));
+  BOOST_TEST(r.constraint->text.ends_with(
+      R"(,{"$id":"answer:/","$defs":{"n":{"const":1}},"allOf":[{"$ref":"#/$defs/n"}]}]})"));
+  BOOST_TEST(r.constraint->relaxed.ends_with(R"("allOf":[{"$ref":"#/$defs/n"}]}]})"));
+  BOOST_TEST(read(tools + R"(,"response_format":{"type":"json_object"})")
+                 .constraint->text.ends_with(R"(,{"type":"object"}]})"));
+  const auto loose =
+      read(tools + R"(,"response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{"const":1}}})");
+  BOOST_TEST(loose.constraint->text.ends_with(R"({"$id":"answer:/","const":1}]})"));
+  BOOST_TEST(loose.constraint->relaxed.ends_with(",true]}"));
+  const auto required = read(tools + wanted + R"(,"tool_choice":"required")");
+  BOOST_TEST(required.constraint->text == read(tools + R"(,"tool_choice":"required")").constraint->text);
+  const auto headed = read_headed(tools + wanted);
+  BOOST_TEST(prompt_of(headed).ends_with("### Assistant\n```json"));
+  const auto none = read(R"(,"tools":[{"type":"web_search"}],"tool_choice":"none")" + wanted);
+  BOOST_TEST(none.constraint->field == "response_format.json_schema.schema");
+}
+
 BOOST_AUTO_TEST_CASE(no_tools_no_change) {
   for (const auto more :
        {R"(,"tool_choice":"none")", R"(,"tools":[])", R"(,"tool_choice":"auto")", R"(,"tools":null)"}) {
@@ -99,20 +145,6 @@ BOOST_AUTO_TEST_CASE(histories_may_name_an_argument_twice) {
     {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"a\":2}"}}]},
     {"role":"tool","tool_call_id":"c1","content":"2"}])");
   BOOST_TEST(prompt_of(r).find("{\"name\":\"add\",\"arguments\":{\"a\":1,\"a\":2}}") != std::string::npos);
-}
-
-model_preset headed() {
-  model_preset preset;
-  preset.tool_template = "headings";
-  return preset;
-}
-
-generation_request read_headed(const std::string& more, const std::string& body = base,
-                               const dialect& as = dialects::chat) {
-  auto found = read_request(body + more + "}", as, headed(), {});
-  const std::string complaint = found.request ? "" : found.request.error().message;
-  BOOST_REQUIRE_MESSAGE(found.request.has_value(), complaint);
-  return std::move(*found.request);
 }
 
 const std::string described =
@@ -203,6 +235,7 @@ BOOST_AUTO_TEST_CASE(bad_tools_are_refused_by_name) {
   BOOST_TEST(refused(tool(R"("name":"a b")")).field == "tools[0].function.name");
   BOOST_TEST(refused(tool("")).field == "tools[0].function.name");
   BOOST_TEST(refused(tool(R"("name":"a","parameters":[])")).field == "tools[0].function.parameters");
+  BOOST_TEST(refused(tool(R"("name":"a","parameters":{"type":"array"})")).field == "tools[0].function.parameters.type");
   BOOST_TEST(refused(R"(,"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}])").field == "tools");
   BOOST_TEST(refused(R"(,"tool_choice":"required")").field == "tool_choice");
   BOOST_TEST(refused(tools + R"(,"tool_choice":"sometimes")").field == "tool_choice");

@@ -30,7 +30,7 @@ const person = {
 };
 const schema = { type: 'json_schema', json_schema: { name: 'person', strict: true, schema: person } };
 const messages = [{ role: 'user', content: 'Who is there?' }];
-const lively = { model: '', messages, max_tokens: 400, temperature: 1.2 };
+const lively = { model: '', messages, max_tokens: 400, temperature: 1.2, top_p: 1, top_k: 0 };
 
 function isPerson(text) {
   const value = JSON.parse(text);

@@ -153,6 +153,8 @@ test('chat: none and no tools are harmless', async () => {
     const none = await client.chat.completions.create({ ...greedy, tool_choice: 'none' });
     assert.equal(none.choices[0].message.content, plain.choices[0].message.content);
     assert.equal(none.choices[0].message.tool_calls, undefined);
+    const others = await client.chat.completions.create({ ...greedy, tools: [{ type: 'web_search' }], tool_choice: 'none' });
+    assert.equal(others.choices[0].message.content, plain.choices[0].message.content);
   }
 });
 
@@ -301,6 +303,53 @@ test('tools in the form of the official templates', async () => {
   }
 });
 
+test('calls, or an answer of a schema', async () => {
+  const name = { type: 'object', properties: { who: { enum: ['Anna', 'Ben <tool_call>'] } }, required: ['who'], additionalProperties: false };
+  const wanted = { type: 'json_schema', json_schema: { name: 'who', strict: true, schema: { $ref: '#/definitions/who', definitions: { who: name } } } };
+  const answered = [0, 0];
+  const judge = (calls, content) => {
+    ++answered[Number(calls.length > 0)];
+    if (calls.length > 0) return calls.forEach(isCall);
+    assert.ok(['Anna', 'Ben <tool_call>'].includes(JSON.parse(content).who), content);
+  };
+  for (const client of clients)
+    for (let seed = 0; seed < 12; ++seed) {
+      const request = { ...base, temperature: 2, top_p: 1, top_k: 0, seed, parallel_tool_calls: false, response_format: wanted };
+      const { message, finish_reason } = (await client.chat.completions.create(request)).choices[0];
+      assert.ok(['stop', 'tool_calls'].includes(finish_reason));
+      judge((message.tool_calls ?? []).map((call) => call.function), message.content);
+      const stream = await streamed(client, request);
+      assert.equal(stream.finish, finish_reason);
+      assert.equal(stream.content, message.content ?? '');
+      const required = (await client.chat.completions.create({ ...request, tool_choice: 'required' })).choices[0].message;
+      required.tool_calls.forEach((call) => isCall(call.function));
+    }
+  const [client] = clients;
+  const session = { ...base, session_id: 'either', tools: [tools[1]], parallel_tool_calls: false, messages: [{ role: 'user', content: 'Who is there?' }], response_format: wanted };
+  const first = (await client.chat.completions.create({ ...session, logit_bias: { 110: -100 } })).choices[0].message;  // "n": no name
+  assert.ok(first.content, JSON.stringify(first));
+  const second = await client.chat.completions.create({ ...session, messages: [...session.messages, first, ...messages] });
+  assert.equal(second.session.version, 2);
+  assert.ok(second.usage.prompt_tokens_details.cached_tokens > 0, 'the history is recognised');
+  const text = { format: { ...wanted.json_schema, type: 'json_schema' } };
+  for (let seed = 0; seed < 4; ++seed) {
+    const response = await client.responses.create({ model: '', input: 'Who is there?', tools: flat, parallel_tool_calls: false, text, seed, temperature: 2, top_p: 1, max_output_tokens: 600 });
+    assert.equal(response.status, 'completed');
+    judge(response.output.filter((item) => item.type === 'function_call'), response.output_text);
+    assert.deepEqual((await client.responses.retrieve(response.id)).output, response.output);
+  }
+  assert.ok(answered.every((count) => count > 0), String(answered));
+});
+
+test('a reference at the top of the parameters is enforced', async () => {
+  const parameters = { $ref: '#/definitions/zone', definitions: { zone: now.parameters }, $schema: 'http://json-schema.org/draft-07/schema#' };
+  for (const strict of [true, undefined])
+    for (const client of clients) {
+      const request = { ...base, tools: [{ type: 'function', function: { name: 'now', strict, parameters } }], tool_choice: 'required', parallel_tool_calls: false };
+      for (const call of (await client.chat.completions.create(request)).choices[0].message.tool_calls) isCall(call.function);
+    }
+});
+
 test('bad tools are refused by name', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
@@ -308,7 +357,8 @@ test('bad tools are refused by name', async () => {
     [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(a)\\1' } } } } }], tool_choice: 'required' }, 'tools'],
     [{ tools: [], tool_choice: 'required' }, 'tool_choice'],
     [{ tool_choice: { type: 'function', function: { name: 'missing' } } }, 'tool_choice'],
-    [{ response_format: { type: 'json_object' } }, 'response_format'],
+    [{ tools: [{ type: 'function', function: { name: 'a', parameters: { type: 'string' } } }] }, 'tools[0].function.parameters.type'],
+    [{ regex: 'a' }, 'regex'],
   ];
   for (const [fields, param] of rows) {
     const { status, body } = await servers[0].post('/v1/chat/completions', { ...base, max_tokens: 5, ...fields });

@@ -1,5 +1,4 @@
-// The user's settings for answers and the request fields made of them. An empty setting means the model's default, but
-// if a request names one of temperature, top_p and top_k, the server makes the other two neutral.
+// The user's settings for answers and the request fields made of them. An empty setting means the model's default.
 
 export const fields = [
   { name: 'instructions', label: 'Instructions', kind: 'text', hint: 'Added at the start of new conversations' },
@@ -48,15 +47,6 @@ export function requestFields(values) {
     else request[field.name] = field.kind === 'number' ? Number(value) : value;
   }
   return request;
-}
-
-const neutral = { temperature: '1', top_p: '1 (all tokens)', top_k: '0 (all tokens)' };
-
-/** The meaning of an empty number field, given the other values. */
-export function whenEmpty({ name }, values) {
-  const named = requestFields({ ...values, [name]: '' });
-  const isReset = name in neutral && Object.keys(neutral).some((other) => other !== name && other in named);
-  return isReset ? neutral[name] : 'model default';
 }
 
 const place = 'skein.settings';

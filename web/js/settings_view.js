@@ -1,6 +1,6 @@
 // The settings panel: a form that validates and saves each value as it is typed.
 import { h } from './dom.js';
-import { fault, fields, saveSettings, whenEmpty } from './settings.js';
+import { fault, fields, saveSettings } from './settings.js';
 
 function control(field, value, put) {
   const id = `set-${field.name}`;
@@ -9,17 +9,15 @@ function control(field, value, put) {
   if (field.kind === 'choice')
     return h('select', { ...more, onchange: typed }, field.choices.map(([v, text]) => h('option', { value: v, selected: v === value }, text)));
   if (field.kind === 'text') return h('textarea', { ...more, rows: 2, value, oninput: typed, spellcheck: 'false' });
-  return h('input', { ...more, type: 'number', min: field.min, max: field.max, step: 'any', value, oninput: typed });
+  return h('input', { ...more, type: 'number', min: field.min, max: field.max, step: 'any', value, oninput: typed, placeholder: 'model default' });
 }
 
-/** Adds a function to `empties` that shows the meaning of an empty field; `showEmpty` calls all of them. */
-function row(field, values, changed, empties, showEmpty) {
+function row(field, values, changed) {
   const hint = h('span', { class: 'hint', id: `set-${field.name}-hint` });
   const input = control(field, values[field.name] ?? '', (value) => {
     values[field.name] = value;
     judge();
     saveSettings(values);
-    showEmpty();
     changed();
   });
   const judge = () => {
@@ -29,7 +27,6 @@ function row(field, values, changed, empties, showEmpty) {
     if (wrong) input.setAttribute('aria-invalid', 'true');
   };
   judge();
-  if (field.kind === 'number') empties.push(() => (input.placeholder = whenEmpty(field, values)));
   return h('div', { class: `field ${field.kind}` }, h('label', { for: `set-${field.name}` }, field.label), input, hint);
 }
 
@@ -41,12 +38,9 @@ export function showSettings(into, values, changed) {
     changed();
     showSettings(into, values, changed);
   };
-  const empties = [];
-  const showEmpty = () => empties.forEach((show) => show());
   into.replaceChildren(
     h('form', { class: 'settings', onsubmit: (e) => e.preventDefault() },
-      fields.map((field) => row(field, values, changed, empties, showEmpty)),
+      fields.map((field) => row(field, values, changed)),
       h('button', { type: 'button', class: 'plain', onclick: reset }, 'Reset to model defaults')),
   );
-  showEmpty();
 }

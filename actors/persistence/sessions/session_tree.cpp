@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <tuple>
 #include <utility>
 
@@ -24,7 +25,9 @@ error damaged(const session_record& record, std::string_view what) {
 
 bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules) {
   if (at == text.size()) return !rules.leave_some;
-  return !rules.whole_messages || text.substr(at).starts_with("\n\n") || text.substr(at).starts_with("\n### ");
+  if (!rules.whole_messages) return true;
+  const auto begins_next = [rest = text.substr(at)](std::string_view end) { return rest.starts_with(end); };
+  return std::ranges::any_of(std::initializer_list<std::string_view>{"\n\n", "\n### ", "✿\n"}, begins_next);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
       is_chat_ = true;
       messages_.clear();  // tools of this request are described in them
       for (const auto& m : unfinished.messages) messages_.push_back({m.role, m.content, ""});
-      style_.turns = protocol::turns_of(std::string_view(unfinished.text).substr(0, unfinished.prompt_bytes));
+      style_.turns = protocol::turns_of(std::string_view(unfinished.text).substr(0, unfinished.prompt_bytes), style_);
       chat_ = protocol::render_turns(messages_, think_, style_);
       resent_prompt_ = chat_.turns;
       part(resent_prompt_);

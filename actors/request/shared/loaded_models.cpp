@@ -31,6 +31,7 @@ void loaded_model::change_preset(protocol::model_preset preset) {
   const std::lock_guard lock(mutex_);
   if (preset_) preset.by_client = preset_->by_client;
   preset.headed_tools = served.preset.headed_tools;
+  preset.bot_turns = served.preset.bot_turns;
   preset_ = std::make_shared<const protocol::model_preset>(std::move(preset));
 }
 

@@ -292,6 +292,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened.model = served(c, name, opened.engines, tick_sizes(c.engine, on_gpu));
   opened.model.vocabulary = vocabulary;
   opened.model.preset.headed_tools = model.file.chat() == model::chat_form::headings;
+  opened.model.preset.bot_turns = model::answers_as_bot(model.file.name());
   log_chat_template(model.file);
   opened.model.path = model.file.path().string();
   opened.model.state = opened.engines.front()->info().state;

@@ -104,8 +104,10 @@ program rule_set::compiled(std::uint32_t root) const {
         one.what = to::call;
         one.other = entries_[i.other];
         std::size_t steps = 0;
-        while (code[one.out].what == nfa::op::jump && ++steps <= code.size()) one.out = code[one.out].out;
-        if (code[one.out].what == nfa::op::match) one.out = program::none;
+        const auto jumps = [&] { return one.out != nfa::none && code[one.out].what == nfa::op::jump; };
+        while (jumps() && ++steps <= code.size()) one.out = code[one.out].out;
+        // Nothing follows what is repeated zero times; it is never reached.
+        if (one.out == nfa::none || code[one.out].what == nfa::op::match) one.out = program::none;
         break;
       }
       case nfa::op::fail:  // a byte that does not exist

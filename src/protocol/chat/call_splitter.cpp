@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "protocol/chat/call_head.hpp"
 #include "protocol/json/json_copy.hpp"
@@ -114,6 +115,7 @@ bool call_splitter::advance(std::string& text, std::vector<call_piece>& calls) {
     case part::tail: return skip_tail();
     case part::next: return skip_comma();
     case part::end: return skip_end();
+    case part::json: text += std::exchange(held_, {}); return false;
   }
   return false;
 }
@@ -144,9 +146,10 @@ bool call_splitter::read_head(std::vector<call_piece>& calls) {
   read_ = 0, depth_ = 0, quoted_ = escaped_ = false;
   const auto& head = found.head;
   if (!head || (head->in_list && in_list_) || std::ranges::find(*names_, head->name) == names_->end()) {
-    part_ = part::whole;
+    part_ = may_be_json_ ? part::json : part::whole;
     return true;
   }
+  may_be_json_ = false;
   call_piece begun;
   begun.name = head->name;
   calls.push_back(std::move(begun));

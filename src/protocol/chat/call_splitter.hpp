@@ -27,9 +27,10 @@ using tool_names = std::shared_ptr<const std::vector<std::string>>;
 /// not depend on how the text is split into pieces.
 class call_splitter {
  public:
-  /// `names` null: everything is text. `at_once`: the answer begins with a call, without a mark.
+  /// `names` null: everything is text. `at_once`: a grammar has the answer begin with a call, without a mark, or be
+  /// JSON that is no call.
   call_splitter(tool_names names, bool at_once)
-      : names_(std::move(names)), part_(names_ && at_once ? part::head : part::text) {}
+      : names_(std::move(names)), part_(names_ && at_once ? part::head : part::text), may_be_json_(at_once) {}
 
   /// Appends to `text` and `calls`; the calls have no ids. What is added to one call is one piece.
   void push(std::string_view piece, std::string& text, std::vector<call_piece>& calls);
@@ -46,6 +47,7 @@ class call_splitter {
     tail,       ///< of the object, after the arguments
     next,       ///< in a list, after an object
     end,        ///< after all calls
+    json,       ///< an answer that is no call, to its end
   };
 
   [[nodiscard]] bool advance(std::string& text, std::vector<call_piece>& calls);
@@ -61,6 +63,7 @@ class call_splitter {
 
   tool_names names_;
   part part_;
+  bool may_be_json_;         // no call has been found
   bool in_list_ = false;     // the list has had an object
   bool over_ = false;        // no more text comes
   std::string held_;         // not yet passed on; of a call, without its mark

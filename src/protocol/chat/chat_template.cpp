@@ -35,8 +35,8 @@ std::string fenced_result(std::string_view text) {
 }
 
 /// What is between a turn's name and its text, and after a turn.
-std::string_view gap_of(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : " "; }
-std::string_view end_of_turn(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : "\n\n"; }
+std::string gap_of(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : style.gap; }
+std::string end_of_turn(const chat_style& style) { return style.turns == turn_form::headings ? "\n" : style.end; }
 
 std::string speaker(const chat_message& message, const chat_style& style) {
   if (style.turns == turn_form::headings) {
@@ -44,10 +44,11 @@ std::string speaker(const chat_message& message, const chat_style& style) {
     if (message.role == "assistant") return std::string(headed_answer);
     return message.role == "tool" ? "### Tool Output" : "### System";
   }
-  if (message.role == "user") return style.user + ':';
-  if (message.role == "assistant") return style.assistant + ':';
-  if (message.role == "tool") return message.answers_call ? style.user + ':' : "Observation:";
-  return style.system + ':';
+  if (message.role == "user") return style.user + style.mark;
+  if (message.role == "assistant") return style.assistant + style.mark;
+  if (message.role == "tool")
+    return message.answers_call ? style.user + style.mark : "Observation" + (style.mark.empty() ? ":" : style.mark);
+  return style.system + style.mark;
 }
 
 std::string_view wish_of(think_mode think) {
@@ -68,13 +69,18 @@ std::string opening_of(think_mode think, const chat_style& style) {
   if (think == think_mode::off) opening = style.no_think_opening;
   if (think == think_mode::chinese_think) opening = "Assistant: <think>嗯";
   if (!opening.starts_with(usual)) return std::string(opening);
+  opening.remove_prefix(usual.size());
+  if (opening.starts_with(':')) opening.remove_prefix(1);
   if (style.turns == turn_form::headings) {
-    opening.remove_prefix(usual.size());
-    for (const char c : {':', ' '})
-      if (opening.starts_with(c)) opening.remove_prefix(1);
+    if (opening.starts_with(' ')) opening.remove_prefix(1);
     return std::string(headed_answer).append("\n").append(opening);
   }
-  return style.assistant + std::string(opening.substr(usual.size()));
+  std::string text = style.assistant + style.mark;
+  if (opening.starts_with(' ')) {
+    opening.remove_prefix(1);
+    text += style.gap;
+  }
+  return text.append(opening);
 }
 
 /// Index of the last user message, or the number of messages.
@@ -95,7 +101,7 @@ void append_turn(std::string& prompt, const chat_style& style, std::string_view 
   prompt += end_of_turn(style);
 }
 
-/// Appends all turns, each followed by a blank line.
+/// Appends all turns.
 void append_turns(std::span<const chat_message> messages, const chat_style& style, rendered_chat& out) {
   const auto asked = last_user(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -135,7 +141,7 @@ bool continues_answer(std::span<const chat_message> messages) {
 
 rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
   rendered_chat chat;
-  chat.answer_lead = style.turns == turn_form::headings ? std::string(headed_answer) : style.assistant + ':';
+  chat.answer_lead = style.turns == turn_form::headings ? std::string(headed_answer) : style.assistant + style.mark;
   chat.gap = gap_of(style);
   chat.end_of_turn = end_of_turn(style);
   if (!continues_answer(messages)) {
@@ -173,10 +179,27 @@ std::string render_chat(std::span<const chat_message> messages, think_mode think
   return text_to_feed(render_turns(messages, think, style), 0).text;
 }
 
-turn_form turns_of(std::string_view prompt) {
-  const auto headed = prompt.rfind(headed_answer), named = prompt.rfind("\nAssistant:");
+turn_form turns_of(std::string_view prompt, const chat_style& usual) {
+  const auto headed = prompt.rfind(headed_answer), named = prompt.rfind('\n' + usual.assistant + usual.mark);
   const bool last = named == std::string_view::npos || (headed != std::string_view::npos && headed > named);
   return headed != std::string_view::npos && last ? turn_form::headings : turn_form::names;
+}
+
+void choose_template(const model_preset& preset, chat_style& style) {
+  const std::string& name = preset.chat_template;
+  if (name == "custom") {
+    style.system = preset.template_system;
+    style.user = preset.template_user;
+    style.assistant = preset.template_assistant;
+    style.mark.clear();
+    style.gap = preset.template_gap;
+    style.end = preset.template_end;
+  } else if (name == "bot" || (name == "auto" && preset.bot_turns)) {
+    style.assistant = "Bot";
+    style.mark = "✿";
+    style.gap.clear();
+    style.end = "✿\n";
+  }
 }
 
 std::string fim_prompt(std::string_view prefix, std::string_view suffix) {

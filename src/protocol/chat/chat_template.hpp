@@ -19,7 +19,7 @@ namespace skein::protocol {
 /// If the last message is the assistant's, the answer continues it: the prompt ends with its text (without trailing
 /// spaces), opens no think block, and the answer has only the new text. An empty last assistant message is dropped.
 /// With headings: turns "### System", "### User", "### Assistant" and "### Tool Output" (with fenced JSON), each a line
-/// before the text, which ends with a newline.
+/// before the text, which ends with a newline. The template bot and custom ones have other texts around names.
 /// A raw message is inserted unchanged. With a style that opens no answer, the prompt ends with a turn's blank line.
 [[nodiscard]] std::string render_chat(std::span<const chat_message> messages, think_mode think,
                                       const chat_style& style);
@@ -35,7 +35,7 @@ struct rendered_chat {
   std::string wish;               ///< the thinking instruction, for this answer only
   std::string opening;            ///< of the answer; empty if the last message is continued
   std::string answer_lead;        ///< "Assistant:"
-  std::string_view gap = " ", end_of_turn = "\n\n";  ///< between a name and its text; after a turn
+  std::string gap = " ", end_of_turn = "\n\n";  ///< between a name and its text; after a turn
 };
 [[nodiscard]] rendered_chat render_turns(std::span<const chat_message> messages, think_mode think,
                                          const chat_style& style);
@@ -46,8 +46,11 @@ struct rendered_chat {
 /// An answer as render_chat writes it in a resent conversation, without the blank line after it.
 [[nodiscard]] std::string resent_answer(const rendered_chat& chat, std::string_view content);
 
-/// The form of a rendered prompt that ends with the opening of an answer.
-[[nodiscard]] turn_form turns_of(std::string_view prompt);
+/// The form of a rendered prompt that ends with the opening of an answer. `usual`: the style of the model.
+[[nodiscard]] turn_form turns_of(std::string_view prompt, const chat_style& usual = {});
+
+/// Sets the texts of the model's template (setting `chat_template`).
+void choose_template(const model_preset& preset, chat_style& style);
 
 /// Whether render_chat continues the last message instead of opening an answer.
 [[nodiscard]] bool continues_answer(std::span<const chat_message> messages);

@@ -26,7 +26,7 @@ constexpr std::array<named_mode, 9> think_types{{{"fast", think_mode::off},
 constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off},
                                                        {"minimal", think_mode::short_think},
                                                        {"low", think_mode::short_think},
-                                                       {"medium", think_mode::on},
+                                                       {"medium", think_mode::english_think},
                                                        {"high", think_mode::long_think},
                                                        {"xhigh", think_mode::long_think}}};
 

@@ -1,6 +1,7 @@
 #include "protocol/chat/tool_fields.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -42,7 +43,12 @@ std::optional<tool> read_tool(const object_reader& element) {
   if (!is_tool_name(read.name)) of.refuse("name", "must have 1 to 64 letters, digits, _, - or .");
   read.description = of.text("description").value_or("");
   read.strict = of.boolean("strict").value_or(false);
-  if (of.object("parameters")) read.parameters = of.value("parameters");
+  if (const auto parameters = of.object("parameters")) {
+    read.parameters = of.value("parameters");
+    const auto type = read.parameters->member("type");
+    if (type && type->text().value_or("object") != "object")
+      parameters->refuse("type", "must be object: the arguments of a call are an object");
+  }
   return read;
 }
 
@@ -116,26 +122,60 @@ tool_wish read_choice(const object_reader& body) {
   return wish;
 }
 
-/// The members of a tool's schema as one of a larger schema: references stay within it, and it describes an object.
-void write_parameters(json_writer& out, const tool& of, std::size_t index, bool relaxed) {
-  out.begin_object();
-  bool typed = false, refers = false;
-  if (of.parameters && !relaxed)
-    for (const auto [name, value] : of.parameters->members()) {
-      if (name == "$schema" || name == "$id") continue;
-      typed = typed || name == "type";
-      refers = refers || name == "$ref";
+/// A schema as part of a larger one: its references stay within it. `$id` beside `$ref` would have no defined meaning,
+/// so a `$ref` at the top moves into an `allOf`.
+void write_part(json_writer& out, json_value schema, std::string_view id, bool is_object) {
+  out.begin_object().key("$id").value(id);
+  std::optional<json_value> reference, all;
+  for (const auto [name, value] : schema.members()) {
+    if (name == "$schema" || name == "$id" || (is_object && name == "type")) continue;
+    if (name == "$ref")
+      reference = value;
+    else if (name == "allOf" && value.is(json_kind::array))
+      all = value;
+    else
       copy_json(out.key(name), value);
-    }
-  if (!refers) {
-    if (!relaxed) out.key("$id").value("tool:/" + std::to_string(index));
-    if (!typed) out.key("type").value("object");
   }
+  if (reference || all) {
+    out.key("allOf").begin_array();
+    if (reference) {
+      copy_json(out.begin_object().key("$ref"), *reference);
+      out.end_object();
+    }
+    if (all)
+      for (const auto element : all->elements()) copy_json(out, element);
+    out.end_array();
+  }
+  if (is_object) out.key("type").value("object");
   out.end_object();
 }
 
-/// A call of one of the tools, or a list of calls.
-std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed) {
+void write_parameters(json_writer& out, const tool& of, std::size_t index, bool relaxed) {
+  if (of.parameters && !relaxed)
+    write_part(out, *of.parameters, "tool:/" + std::to_string(index), true);
+  else
+    out.begin_object().key("type").value("object").end_object();
+}
+
+/// Writes the schema of answers that are no calls.
+std::function<void(json_writer&)> answer_writer_of(const text_constraint& wanted, bool relaxed) {
+  if (wanted.what == text_constraint::kind::json_object)
+    return [](json_writer& out) { out.begin_object().key("type").value("object").end_object(); };
+  const std::string& text = relaxed && !wanted.relaxed.empty() ? wanted.relaxed : wanted.text;
+  return [&text](json_writer& out) {
+    const auto schema = json_document::parse(text, {});
+    if (schema && schema->root().is(json_kind::object))
+      write_part(out, schema->root(), "answer:/", false);
+    else if (schema)
+      copy_json(out, schema->root());
+    else
+      out.value(false);  // refused: no value satisfies it
+  };
+}
+
+/// A call of one of the tools, or a list of calls, or what `answer` writes, if not null.
+std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed,
+                      const std::function<void(json_writer&)>& answer) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("$defs").begin_object().key("call").begin_object().key("anyOf").begin_array();
@@ -152,6 +192,7 @@ std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed
     out.begin_object().key("type").value("array").key("items").begin_object().key("$ref").value("#/$defs/call");
     out.end_object().key("minItems").value(1).key("maxItems").value(calls_max).end_object();
   }
+  if (answer) answer(out);
   out.end_array().end_object();
   return json;
 }
@@ -208,10 +249,11 @@ void read_tools(const object_reader& body, turn_form form, generation_request& o
   const bool headed = form == turn_form::headings;
   const auto has_calls = [](const chat_message& m) { return m.calls || m.role == "tool"; };
   if (headed && std::ranges::any_of(out.messages, has_calls)) out.style.turns = form;
-  auto tools = read_list(body);
   const auto wish = read_choice(body);
   const bool several = body.boolean("parallel_tool_calls").value_or(true);
-  if (body.fault().found() || wish.how == tool_wish::mode::none) return;
+  if (body.fault().found() || wish.how == tool_wish::mode::none) return;  // then tools of any kind are harmless
+  auto tools = read_list(body);
+  if (body.fault().found()) return;
   if (tools.empty()) {
     if (wish.how == tool_wish::mode::required) body.refuse("tool_choice", "needs tools");
     return;
@@ -228,23 +270,26 @@ void read_tools(const object_reader& body, turn_form form, generation_request& o
   if (!wish.allowed.empty())
     std::erase_if(tools, [&](const tool& t) { return std::ranges::find(wish.allowed, t.name) == wish.allowed.end(); });
 
-  if (out.constraint)
-    return body.fault().report(error_kind::unsupported, out.constraint->field,
-                               out.constraint->field + " cannot be combined with tools that may be called");
+  const auto wanted = std::exchange(out.constraint, std::nullopt);
+  if (wanted && wanted->what != text_constraint::kind::json_schema &&
+      wanted->what != text_constraint::kind::json_object)
+    return body.fault().report(error_kind::unsupported, wanted->field,
+                               wanted->field + " cannot be combined with tools that may be called");
+  const bool calls_only = required || !wanted;  // a required call is the whole answer
   text_constraint calls;
   calls.what = text_constraint::kind::json_schema;
-  calls.text = schema_of(tools, several, false);
-  calls.relaxed = schema_of(tools, several, true);
+  calls.text = schema_of(tools, several, false, calls_only ? nullptr : answer_writer_of(*wanted, false));
+  calls.relaxed = schema_of(tools, several, true, calls_only ? nullptr : answer_writer_of(*wanted, true));
   calls.field = body.path_of("tools");
   calls.calls = true;
-  if (!required)
+  if (!required && !wanted)
     for (const auto mark : call_marks()) calls.marks.emplace_back(mark);
   out.constraint = std::move(calls);
   std::vector<std::string> names;
   for (auto& one : tools) names.push_back(std::move(one.name));
   out.tool_names = std::make_shared<const std::vector<std::string>>(std::move(names));
-  out.calls_at_once = required;
-  if (required) out.style.no_think_opening = headed ? headed_opening : call_opening;
+  out.calls_at_once = required || wanted;
+  if (out.calls_at_once) out.style.no_think_opening = headed && required ? headed_opening : call_opening;
 }
 
 std::string read_arguments(const object_reader& function, std::string_view name) {

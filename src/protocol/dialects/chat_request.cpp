@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/chat_template.hpp"
 #include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/chat/tool_tags.hpp"
@@ -41,6 +42,7 @@ void read_conversation(const object_reader& body, const reading& by, generation_
   const auto form = tool_form(by.preset);
   if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient, form);
   out.style.no_think_opening = by.preset.no_think_opening;
+  choose_template(by.preset, out.style);
   read_tools(body, form, out);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.hpp"
 #include "protocol/chat/think_splitter.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/json/json_writer.hpp"
@@ -35,6 +36,7 @@ sampling_rules chat_rules(const model_preset& p) {
   rules.alpha_decay = static_cast<float>(p.alpha_decay);
   rules.max_tokens = p.max_tokens;
   rules.turn_ends = p.stop;
+  rules.keeps_unset = p.unset_sampling != "neutral";
   return changed(std::move(rules), p.by_client);
 }
 
@@ -264,6 +266,8 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   sampling_rules rules = by.as.rules(by.preset);
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   if (out.style.turns == turn_form::headings) rules.turn_ends.emplace_back("\n### User");
+  if (const auto end = trimmed(out.style.end); !end.empty() && out.style.turns == turn_form::names)
+    rules.turn_ends.emplace_back(end);
   read_sampling(body, rules, by.limits, out.sampling);
   out.penalises_prompt = !rules.temperature_only && body.boolean("global_penalty").value_or(rules.penalises_prompt);
   if (out.constraint && out.constraint->marks.empty())

@@ -19,10 +19,11 @@ struct sampling_rules {
   float alpha_presence = 0.0f, alpha_frequency = 0.0f, alpha_decay = 1.0f;
   std::uint32_t max_tokens = 0;
   std::vector<std::string> turn_ends = {};  ///< stop strings
-  /// The older servers' rule: defaults are independent, and a top_p outside 0 .. 1 means 1. If false, a request that
-  /// sets
-  /// one of temperature, top_p and top_k makes the others neutral.
+  /// The older servers' rule: defaults are independent, and a top_p outside 0 .. 1 means 1.
   bool stands_alone = false;
+  /// Defaults are independent. If this and stands_alone are false, a request that sets one of temperature, top_p and
+  /// top_k makes the others neutral; if this is false, so does one of OpenAI's penalties.
+  bool keeps_unset = false;
   bool temperature_only = false;  ///< ignore top_p, top_k, min_p and penalties
   bool penalises_prompt = false;  ///< default of global_penalty
   bool noise = false;             ///< read `noise` if limits.noise allows it

@@ -63,7 +63,9 @@ struct chat_style {
   std::string system = "System", user = "User", assistant = "Assistant";  ///< names of the speakers
   std::string no_think_opening = "Assistant: <think>\n</think";           ///< opening of an answer without thinking
   bool opens_answer = true;                                               ///< false: the model opens the next turn
-  turn_form turns = turn_form::names;  ///< headings: system, user and assistant are not used
+  turn_form turns = turn_form::names;  ///< headings: the texts above and below are not used
+  std::string mark = ":", gap = " ";   ///< after a name; between them and the text of a turn
+  std::string end = "\n\n";            ///< after a turn
 };
 
 /// A prompt that is not a conversation: text or token ids (at least one). An empty text is valid and means the start of
@@ -91,6 +93,7 @@ struct client_defaults {
 struct model_preset : config::model_defaults {
   client_defaults by_client = {};
   bool headed_tools = false;  ///< the model's own chat template writes tools with headings
+  bool bot_turns = false;     ///< the model's name says that it answers best in the template bot
 };
 
 /// Limits of a request.

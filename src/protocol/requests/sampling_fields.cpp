@@ -29,7 +29,7 @@ std::optional<float> read_native_top_p(const object_reader& body) {
   return top_p && (*top_p < 0 || *top_p > 1) ? 1.0f : top_p;
 }
 
-/// Setting one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
+/// Where the preset is not kept, setting one of the three makes the others neutral.
 void read_filters(const object_reader& body, const sampling_rules& rules, sampling::sampling_params& out) {
   if (rules.temperature_only) {  // a temperature of 0 or below means greedy
     const auto temperature = read_float(body, "temperature", -float_max, 1000);
@@ -39,7 +39,7 @@ void read_filters(const object_reader& body, const sampling_rules& rules, sampli
   const auto temperature = read_float(body, "temperature", 0, 1000);
   const auto top_p = rules.stands_alone ? read_native_top_p(body) : read_float(body, "top_p", 0, 1);
   const auto top_k = read_top_k(body);
-  const bool named = !rules.stands_alone && (temperature || top_p || top_k);
+  const bool named = !rules.stands_alone && !rules.keeps_unset && (temperature || top_p || top_k);
   out.temperature = temperature.value_or(named ? 1.0f : rules.temperature);
   out.top_p = top_p.value_or(named ? 1.0f : rules.top_p);
   out.top_k = top_k.value_or(named ? 0 : rules.top_k);
@@ -68,10 +68,11 @@ void read_penalties(const object_reader& body, const sampling_rules& rules, samp
     out.lasting_penalty = alpha_presence.value_or(presence.value_or(rules.alpha_presence));
     out.first_penalty = out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(rules.alpha_frequency));
     out.penalty_decay = decay.value_or(rules.alpha_decay);
-  } else if (!native_named && (presence || frequency)) {
-    out.first_penalty = presence.value_or(0.0f) + frequency.value_or(0.0f);
-    out.repeat_penalty = frequency.value_or(0.0f);
-    out.penalty_decay = decay.value_or(1.0f);
+  } else if (!native_named && (presence || frequency)) {  // OpenAI's frequency penalty counts the first time, too
+    const bool keeps = rules.keeps_unset;
+    out.first_penalty = presence.value_or(keeps ? rules.alpha_presence : 0.0f) + frequency.value_or(0.0f);
+    out.repeat_penalty = frequency.value_or(keeps ? rules.alpha_frequency : 0.0f);
+    out.penalty_decay = decay.value_or(keeps ? rules.alpha_decay : 1.0f);
   } else {
     out.first_penalty = alpha_presence.value_or(presence.value_or(rules.alpha_presence));
     out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(rules.alpha_frequency));

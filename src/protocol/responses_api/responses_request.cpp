@@ -8,6 +8,7 @@
 
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/chat_template.hpp"
 #include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
@@ -229,6 +230,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
     body.refuse("input", "must be a string or a list of items");
   if (out.messages.size() == before) body.refuse("input", "must have at least one message");
   out.style.no_think_opening = by.preset.no_think_opening;
+  choose_template(by.preset, out.style);
   read_text_format(body, out);
   read_tools(body, tool_form(by.preset), out);
 }
@@ -340,6 +342,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     read_thinking(response, without_limit(preset), r);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
+    choose_template(preset, r.style);
     r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_sampled, counted);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
