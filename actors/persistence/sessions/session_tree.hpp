@@ -26,7 +26,7 @@ using storage::version_record;
 
 /// Where a version may end inside a text that continues it.
 struct history_rules {
-  bool whole_messages = false;  ///< only at the text's end or before a blank line
+  bool whole_messages = false;  ///< only at the end of the text or of a turn (in the templates assistant, bot, tools)
   bool leave_some = false;      ///< not at the text's end
 };
 
