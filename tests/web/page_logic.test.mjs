@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bodyEvents, Broken, socketEvents } from '../../web/js/events.js';
 import { highlight } from '../../web/js/highlight.js';
-import { fault, fields, requestFields, whenEmpty } from '../../web/js/settings.js';
+import { fault, fields, requestFields } from '../../web/js/settings.js';
 
 test('settings become the fields of a request; what is empty or wrong is left out', () => {
   assert.deepEqual(requestFields({}), {});
@@ -16,17 +16,6 @@ test('settings become the fields of a request; what is empty or wrong is left ou
   assert.match(fault(named('top_k'), '1.5'), /whole/);
   assert.match(fault(named('more'), '{'), /JSON/);
   assert.equal(fault(named('seed'), ''), null);
-});
-
-test('an empty field means the model default until the server makes it neutral', () => {
-  const empty = (name, values) => whenEmpty({ name }, values);
-  for (const name of ['temperature', 'top_p', 'top_k', 'min_p', 'alpha_presence', 'seed']) assert.equal(empty(name, {}), 'model default');
-  assert.match(empty('top_p', { temperature: '0.5' }), /^1 /);
-  assert.match(empty('top_k', { more: '{"top_p": 0.5}' }), /^0 /);
-  assert.equal(empty('temperature', { top_k: '5' }), '1');
-  assert.equal(empty('temperature', { top_k: '1.5', min_p: '0.1', seed: '1' }), 'model default');
-  assert.equal(empty('alpha_decay', { temperature: '0.5' }), 'model default');
-  assert.equal(empty('temperature', { temperature: '0.5' }), 'model default');
 });
 
 test('colours lose no letter, and know words, strings, numbers and comments', () => {
