@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(the_least_time_hides_products_or_weights_and_adds_states) {
 }
 
 BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
-  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"),
-                           {}};
+  cli::bench_report report{
+      "m", {}, "fp32", "default", "nothing", 0, 0.1, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"), {}};
   BOOST_TEST(cli::json_of(report).find("states\"") == std::string::npos);
   report.states = {
       8'000'000, 4, {{1e-3, 2e-3, 4e-3, 5e-3, 6e-3}, {2e-3, 2e-3, 2e-3, 1e-3, 1e-3}, {1e-3, 4e-3, 5e-3, 7e-3, 7e-3}}};
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_not_told) {
-  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"),
-                           {}};
+  cli::bench_report report{
+      "m", {}, "fp32", "default", "nothing", 0, 0.1, 1.0, cli::tick_cost(large(), "fp16", 0, "fp32"), {}};
   report.cases.push_back(made_up("decode", 1, 1, {0.5}));
   report.cases[0].samples[0].limits = {};
   const auto json = cli::json_of(report);
