@@ -183,14 +183,20 @@ struct pause_settings {
   std::uint64_t age_max_s = 3600;
 };
 
-/// Defaults of one model for fields that a request does not set. Section `[models."name"]`.
-struct model_defaults {
+/// Values of the sampler that a request does not set.
+struct sampler_defaults {
   double temperature = 1.0;
   double top_p = 0.6;
   std::int32_t top_k = 20;
   double alpha_presence = 1.0;
   double alpha_frequency = 0.1;
   double alpha_decay = 0.996;
+};
+
+/// Defaults of one model for fields that a request does not set. Section `[models."name"]`.
+struct model_defaults : sampler_defaults {
+  sampler_defaults thinking{0.96, 0.76, 32, 1.0, 0.1, 0.988};  ///< of answers that begin with thoughts
+  sampler_defaults tools{0.96, 0.76, 0, 0.0, 0.0, 0.996};      ///< of answers that may call tools
   std::uint32_t max_tokens = 4096;
   std::uint32_t completion_max_tokens = 256;
   std::vector<std::string> stop{"\nUser:"};
@@ -211,6 +217,7 @@ struct model_defaults {
   d.top_p = 0.5;
   d.alpha_presence = 0;
   d.alpha_frequency = 0;
+  d.thinking = d.tools = d;
   d.max_tokens = 512;
   return d;
 }

@@ -37,6 +37,32 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
   BOOST_TEST(!r->seed_given);
 }
 
+BOOST_AUTO_TEST_CASE(thoughts_and_tools_have_samplers_of_their_own) {
+  const std::string tools = R"(,"tools":[{"type":"function","function":{"name":"add"}}])";
+  const auto sampler = [](const std::string& fields, const model_preset& preset) {
+    const auto r = test::parse_chat_completion(base + fields + "}", preset, {});
+    BOOST_REQUIRE(r.has_value());
+    const auto& s = r->sampling;
+    return std::vector<double>{s.temperature,   s.top_p,          double(s.top_k),
+                               s.first_penalty, s.repeat_penalty, s.penalty_decay};
+  };
+  const auto of = [](const config::sampler_defaults& s) {
+    const auto as_float = [](double value) { return double{static_cast<float>(value)}; };
+    return std::vector<double>{as_float(s.temperature),    as_float(s.top_p),           double(s.top_k),
+                               as_float(s.alpha_presence), as_float(s.alpha_frequency), as_float(s.alpha_decay)};
+  };
+  model_preset preset;
+  BOOST_TEST(sampler(R"(,"reasoning_effort":"high")", preset) == of({0.96, 0.76, 32, 1, 0.1, 0.988}));
+  BOOST_TEST(sampler(tools, preset) == of({0.96, 0.76, 0, 0, 0, 0.996}));
+  preset.thinking.temperature = 0.25, preset.tools.top_k = 7, preset.default_think = true;
+  BOOST_TEST(sampler("", preset) == of(preset.thinking));
+  BOOST_TEST(sampler(tools, preset) == of(preset.tools));
+  BOOST_TEST(sampler(tools + R"(,"tool_choice":"none")", preset) == of(preset.thinking));
+  BOOST_TEST(sampler(R"(,"thinking_budget":0)", preset) == of(preset));
+  preset.by_client.temperature = 0.5f;  // /v1/set_params and the like hold for all answers
+  BOOST_TEST(sampler("", preset).front() == 0.5);
+}
+
 BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
   const auto neutral = [](std::string_view text, const model_preset& given, const request_limits& limits) {
     model_preset preset = given;

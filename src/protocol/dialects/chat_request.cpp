@@ -2,7 +2,6 @@
 
 #include "protocol/chat/chat_messages.hpp"
 #include "protocol/chat/chat_template.hpp"
-#include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/chat/tool_tags.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
@@ -62,7 +61,6 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   refuse_unsupported_fields(body);
   refuse_functions(body);
   read_chat_logprobs(body, out.sampling);
-  read_thinking(body, by.preset, out);
   if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;
   out.reasoning_raw = read_reasoning_raw(body);
   read_tool_tags(body, out);

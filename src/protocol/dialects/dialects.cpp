@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "protocol/chat/think_splitter.hpp"
+#include "protocol/chat/thinking_fields.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/json/json_writer.hpp"
 #include "protocol/requests/shared_fields.hpp"
@@ -26,47 +27,48 @@ sampling_rules changed(sampling_rules rules, const client_defaults& by) {
   return rules;
 }
 
-sampling_rules chat_rules(const model_preset& p) {
+sampling_rules chat_rules(const model_preset& p, const config::sampler_defaults& sampler) {
   sampling_rules rules;
-  rules.temperature = static_cast<float>(p.temperature);
-  rules.top_p = static_cast<float>(p.top_p);
-  rules.top_k = p.top_k;
-  rules.alpha_presence = static_cast<float>(p.alpha_presence);
-  rules.alpha_frequency = static_cast<float>(p.alpha_frequency);
-  rules.alpha_decay = static_cast<float>(p.alpha_decay);
+  rules.temperature = static_cast<float>(sampler.temperature);
+  rules.top_p = static_cast<float>(sampler.top_p);
+  rules.top_k = sampler.top_k;
+  rules.alpha_presence = static_cast<float>(sampler.alpha_presence);
+  rules.alpha_frequency = static_cast<float>(sampler.alpha_frequency);
+  rules.alpha_decay = static_cast<float>(sampler.alpha_decay);
   rules.max_tokens = p.max_tokens;
   rules.turn_ends = p.stop;
   rules.keeps_unset = p.unset_sampling != "neutral";
   return changed(std::move(rules), p.by_client);
 }
 
-sampling_rules text_rules(const model_preset& p) {  // raw text has no turns, so no turn ends
+sampling_rules text_rules(const model_preset& p,
+                          const config::sampler_defaults&) {  // raw text has no turns, so no turn ends
   return {.alpha_decay = static_cast<float>(p.alpha_decay), .max_tokens = p.completion_max_tokens};
 }
 
-sampling_rules native_rules(const model_preset&) {
+sampling_rules native_rules(const model_preset&, const config::sampler_defaults&) {
   return {1.0f, 0.6f, 50, 2.0f, 0.2f, 0.996f, 8192, {"\nUser:"}, true};
 }
 
-sampling_rules big_batch_rules(const model_preset&) {
+sampling_rules big_batch_rules(const model_preset&, const config::sampler_defaults&) {
   sampling_rules rules{.max_tokens = 512, .turn_ends = {"\nUser:"}, .stands_alone = true};
   rules.temperature_only = rules.noise = true;
   return rules;
 }
 
-sampling_rules infer_rules(const model_preset& p) {
+sampling_rules infer_rules(const model_preset& p, const config::sampler_defaults&) {
   sampling_rules rules{1.0f, 0.3f, 0, 0.5f, 0.5f, 0.996f, 1024, {"\n\nUser:"}, true};
   rules.classic = true;
   return changed(std::move(rules), p.by_client);
 }
 
-sampling_rules infer_text_rules(const model_preset& p) {
-  auto rules = infer_rules(p);
+sampling_rules infer_text_rules(const model_preset& p, const config::sampler_defaults& sampler) {
+  auto rules = infer_rules(p, sampler);
   rules.turn_ends.clear();
   return rules;
 }
 
-sampling_rules ai_rules(const model_preset&) {
+sampling_rules ai_rules(const model_preset&, const config::sampler_defaults&) {
   sampling_rules rules{1.0f, 0.5f, 128, 0.3f, 0.3f, 0.99654026f, 256, {"\n\n"}, true};
   rules.classic = true;
   rules.stop_replaces = true;
@@ -82,11 +84,13 @@ void refuse_foreign(const object_reader& body) {
   if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
 }
 
-sampling_rules infill_rules(const model_preset& p) {
+sampling_rules infill_rules(const model_preset& p, const config::sampler_defaults&) {
   return {0.8f, 0.95f, 40, 0.0f, 0.0f, 1.0f, p.completion_max_tokens, {}, true};
 }
 
-sampling_rules greedy_rules(const model_preset&) { return {.top_k = 1, .max_tokens = 2048, .stands_alone = true}; }
+sampling_rules greedy_rules(const model_preset&, const config::sampler_defaults&) {
+  return {.top_k = 1, .max_tokens = 2048, .stands_alone = true};
+}
 
 const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), branch_answers("rwkv7-multi-state"),
     single_answers("rwkv7-fast-batch", native_writer::events::of_one_row),
@@ -126,7 +130,13 @@ dialect like(dialect row, std::string_view name, Change change) {
 
 }  // namespace
 
-const dialect chat{"chat", "messages", read_conversation, chat_rules, &chat_writer(), read_chat_options};
+const dialect chat{.name = "chat",
+                   .prompt_field = "messages",
+                   .read_prompts = read_conversation,
+                   .rules = chat_rules,
+                   .writer = &chat_writer(),
+                   .read_more = read_chat_options,
+                   .thinks = true};
 const dialect completions{"completions", "prompt", read_prompt, text_rules, &completion_writer(), read_text_options};
 const dialect responses = like(chat, "responses", [](dialect& d) {
   d.prompt_field = "input";
@@ -256,6 +266,11 @@ void refuse_size(std::size_t answers, std::size_t most, understood& found) {
       .end_object();
 }
 
+const config::sampler_defaults& sampler_for(const model_preset& preset, const generation_request& request) {
+  if (request.tool_names) return preset.tools;
+  return request.think == think_mode::off ? preset : preset.thinking;
+}
+
 void read(const object_reader& body, const reading& by, generation_request& out) {
   out.writer = lasting(*by.as.writer);
   out.prompt_field = by.as.prompt_field;
@@ -263,7 +278,8 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   read_constraint(body, out);
   by.as.read_prompts(body, by, out);
   read_delivery(body, by, out);
-  sampling_rules rules = by.as.rules(by.preset);
+  if (by.as.thinks) read_thinking(body, by.preset, out);
+  sampling_rules rules = by.as.rules(by.preset, sampler_for(by.preset, out));
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   if (out.style.turns == turn_form::headings) rules.turn_ends.emplace_back("\n### User");
   if (const auto end = trimmed(out.style.end); !end.empty() && out.style.turns == turn_form::names)

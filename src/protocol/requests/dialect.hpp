@@ -50,7 +50,8 @@ struct dialect {
   std::string_view prompt_field;  ///< the member with the prompts
   /// Reads the prompts, and sets the related fields (chat, style, suffix).
   void (*read_prompts)(const object_reader& body, const reading& by, generation_request& out);
-  sampling_rules (*rules)(const model_preset& preset);
+  /// `sampler`: the preset's values for this answer.
+  sampling_rules (*rules)(const model_preset& preset, const config::sampler_defaults& sampler);
   const answer_writer* writer;
   /// Reads the fields of this dialect only, after all others; may be null.
   void (*read_more)(const object_reader& body, const reading& by, generation_request& out) = nullptr;
@@ -58,6 +59,7 @@ struct dialect {
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
   bool streams = false;          ///< default of `stream`
   bool sessions = true;          ///< session_id is read
+  bool thinks = false;           ///< the fields about thinking are read
   bool lenient = false;          ///< see generation_request
   /// If not empty: numbers and booleans may be strings, and fields may be inside the member of this name.
   std::string_view loose_values_in = {};

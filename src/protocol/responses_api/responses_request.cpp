@@ -240,7 +240,6 @@ void read_response_options(const object_reader& body, const reading& by, generat
   response_facts facts;
   read_facts(body, facts);
   facts.conversation = conversation_in(body);
-  read_thinking(body, by.preset, out);
   const bool limited = out.thoughts && out.think != think_mode::off;
   facts.thought_tokens_max = limited ? std::optional(out.thoughts->tokens_max) : std::nullopt;
   if (facts.max_output_tokens)
