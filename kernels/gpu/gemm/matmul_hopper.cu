@@ -220,23 +220,52 @@ constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the
 
 /// The time of a tile of 128 outputs for 64 inputs, in units of some 0.21 ns: the FFN key of 7.2B at 4,096 rows took
 /// 0.50, 0.59, 0.66, 0.80 and 0.88 us.
-constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
+constexpr std::uint64_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
 
-/// The time that `tiles` of 128 outputs by `rows` rows take for 64 inputs on `multiprocessors` SMs.
-constexpr std::uint32_t time_in_turn(std::uint32_t tiles, std::uint32_t rows, std::uint32_t columns,
-                                     std::uint32_t sm_count) {
-  const std::uint32_t all = tiles * ((rows + columns - 1) / columns);
-  return (all + sm_count - 1) / sm_count * tile_time(columns);
+/// An estimate of the time of a launch, in that unit. `in_parts`: each segment has tiles of its own.
+std::uint64_t launch_time(std::span<const gemm> gemms, std::uint32_t rows, bool in_parts, std::uint32_t columns,
+                          std::uint32_t sm_count) {
+  std::uint64_t tiles = 0, depth_of_all = 0, deepest = 0;
+  for (const gemm& p : gemms) {
+    const std::uint64_t depth = in_parts ? segment_tiles(p) : padded(p.matrix.inputs) / matrix_tile;
+    const std::uint64_t own =
+        std::uint64_t{(p.matrix.outputs + 127) / 128} * (in_parts ? p.segments : 1) * ((rows + columns - 1) / columns);
+    tiles += own, depth_of_all += own * depth, deepest = std::max(deepest, depth);
+  }
+  const std::uint64_t in_turn = (tiles + sm_count - 1) / sm_count;
+  return std::max(deepest, in_turn * depth_of_all / tiles) * tile_time(columns);
 }
 
-std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds_up, std::uint32_t sm_count) {
-  return *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {},
-                                   [&](std::uint32_t columns) { return time_in_turn(tiles, rows, columns, sm_count); });
+struct width_choice {
+  std::uint32_t columns;
+  std::uint64_t time;  ///< of the launch
+};
+width_choice fastest_width(std::span<const gemm> gemms, std::uint32_t rows, bool in_parts, std::uint32_t sm_count) {
+  width_choice best{};
+  for (const std::uint32_t columns : std::span(tile_columns).first(in_parts ? 6 : 5)) {
+    const std::uint64_t time = launch_time(gemms, rows, in_parts, columns, sm_count);
+    if (best.columns == 0 || time < best.time) best = {columns, time};
+  }
+  return best;
 }
 
 /// Of pairs: the rows of their tiles, which cut 960 rows into four; and, in the unit of tile_time, an estimated 4 us to
 /// exchange 61 KB one way and 123 KB the other between two SMs and to synchronise twice.
 constexpr std::uint32_t pair_columns = 240, exchange_time = 19'000;
+constexpr std::uint64_t time_in_pairs(const gemm& p) {
+  return padded(p.matrix.inputs) / matrix_tile * tile_time(pair_columns) / 2 + exchange_time;
+}
+/// Whether pairs of blocks would be faster than single ones, if the epilogue permits them.
+bool are_pairs_faster(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
+  const gemm& p = gemms.front();
+  if (gemms.size() != 1 || rows <= 128 || p.segments != 4) return false;
+  const std::uint32_t tiles = (p.matrix.outputs + 127) / 128;
+  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > sm_count) return false;
+  return time_in_pairs(p) < fastest_width(gemms, rows, false, sm_count).time;
+}
+
+/// The time to write and read 1,000 partial sums, in that unit, at 3 TB/s.
+constexpr std::uint64_t part_time = 13;
 
 template <takes work>
 result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const gemm> gemms,
@@ -266,21 +295,23 @@ constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
 
 bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
-  std::uint32_t tiles = 0;
-  for (const gemm& p : independent(gemms)) tiles += (p.matrix.outputs + 127) / 128 * ((rows + 127) / 128);
-  return tiles < 100;  // too few for the SMs of any GPU with these tensor cores
+  const auto sm_count = count_sms();
+  if (!sm_count) return false;
+  const auto launch = independent(gemms);
+  std::uint64_t in_parts = fastest_width(launch, rows, true, *sm_count).time;
+  for (const gemm& p : launch)
+    if (p.segments > 1) in_parts += std::uint64_t{p.segments} * p.matrix.outputs * rows * part_time / 1000;
+  // The destination may be one that pairs do not have; it is not compared, so that it does not affect the answer.
+  const std::uint64_t whole = are_pairs_faster(launch, rows, *sm_count)
+                                  ? time_in_pairs(launch.front())
+                                  : fastest_width(launch, rows, false, *sm_count).time;
+  return in_parts < whole;
 }
 
 bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
-  const gemm& p = gemms.front();
-  if (gemms.size() != 1 || rows <= 128 || p.segments != 4 ||
-      !(p.how == epilogue{.to = destination::add_f32} || p.how == epilogue{.to = destination::f32}))
-    return false;
-  const std::uint32_t tiles = (p.matrix.outputs + 127) / 128, depth = padded(p.matrix.inputs) / matrix_tile;
-  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > sm_count) return false;
-  const std::uint32_t columns = fastest_columns(tiles, rows, true, sm_count);
-  const std::uint64_t alone = std::uint64_t{depth} * time_in_turn(tiles, rows, columns, sm_count);
-  return std::uint64_t{depth} * tile_time(pair_columns) / 2 + exchange_time < alone;
+  const epilogue& how = gemms.front().how;
+  return (how == epilogue{.to = destination::add_f32} || how == epilogue{.to = destination::f32}) &&
+         are_pairs_faster(gemms, rows, sm_count);
 }
 
 result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
@@ -291,11 +322,9 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm>
   if (has_turns(gemms) && !is_worth_turns(gemms, rows_room))
     return in_two_launches(gemms, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
   bool segments = false, parts = false;
-  std::uint32_t tiles = 0, split_tiles = 0;
   for (const gemm& p : independent(gemms)) {
     segments |= p.segments > 1;
     parts |= p.how.to == destination::parts;
-    tiles += (p.matrix.outputs + 127) / 128, split_tiles += (p.matrix.outputs + 127) / 128 * p.segments;
   }
   check(!segments || parts == hopper_splits(gemms, rows_room));
   if (rows_room <= few_rows_max) return matmul_few_rows(in, type, gemms, rows_room);
@@ -306,7 +335,7 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm>
   if (hopper_pairs(gemms, rows_room, *sm_count))
     return launch_tiles<tiling<pair_columns, 3, takes::halves>>(in, type, gemms, rows_room);
   const bool adds_up = segments && !parts;
-  const std::uint32_t fastest = fastest_columns(adds_up ? tiles : split_tiles, rows_room, adds_up, *sm_count);
+  const std::uint32_t fastest = fastest_width(gemms, rows_room, !adds_up, *sm_count).columns;
   return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, gemms, rows_room)
                  : launch_columns<takes::parts>(fastest, in, type, gemms, rows_room);
 }

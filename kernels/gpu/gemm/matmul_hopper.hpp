@@ -13,7 +13,8 @@ namespace skein::kernels::gpu {
 /// Whether sm_90a is among the targets of the build.
 [[nodiscard]] bool hopper_is_built();
 
-/// As matmul_functions::splits: true while there would be too few blocks if each block summed all segments.
+/// As matmul_functions::splits: whether the launch takes less time with tiles for each segment, and with the traffic of
+/// their partial sums, than with blocks that sum all segments.
 [[nodiscard]] bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows_room);
 
 /// Whether pairs of blocks share the tiles of that launch, half of the segments each. They do if one block per tile

@@ -100,6 +100,25 @@ BOOST_AUTO_TEST_CASE(a_pair_of_blocks_gives_the_bits_of_one) {
       }
 }
 
+// Receptance and value projection of RWKV-6 7B in one launch, and the value projection of RWKV-7 7.2B alone.
+BOOST_AUTO_TEST_CASE(segments_have_tiles_of_their_own_where_that_takes_less_time) {
+  const auto of = [](std::uint32_t inputs, std::uint32_t segments) {
+    gemm p{};
+    p.matrix.outputs = 4096, p.matrix.inputs = inputs, p.segments = segments, p.how = store_f32;
+    return p;
+  };
+  const gemm together[] = {of(4096, 1), of(14336, 3)}, alone[] = {of(16384, 4)};
+  const auto device = hopper(132);
+  for (const std::uint32_t rows : {1u, 128u, 192u, 256u, 320u}) BOOST_TEST_CONTEXT(rows << " rows") {
+      BOOST_TEST(hopper_splits(together, rows));
+      BOOST_TEST(hopper_splits(alone, rows));
+    }
+  BOOST_TEST(!hopper_splits(alone, 512));  // 126 us, and 111 us with 23 us for partial sums
+  BOOST_TEST(!hopper_splits(together, split_rows_max + 1));
+  const auto small_device = hopper(16);
+  BOOST_TEST(!hopper_splits(together, 320));
+}
+
 // As in a wide model.
 BOOST_AUTO_TEST_CASE(second_hopper_gemms_wait_for_the_first) {
   for_seeds(4, [](random_numbers& random) {
