@@ -76,48 +76,30 @@ __global__ void __launch_bounds__(time_mix_threads, blocks_each)
   }
 }
 
-// The host of AMD GPUs does not know how wide a warp is. There, and in the emulator, a warp may be left over.
-#if defined(__CUDACC__)
-constexpr unsigned one_token_threads = head_size + warp_width;
-#else
-constexpr unsigned one_token_threads = 2 * head_size;
-#endif
-
-/// The same for many runs of one row each: a thread has a whole row of the state, as it was stored, and adds in the
-/// order in which the lanes of a row would. So only y and the vectors, which a warp of their own computes, pass between
-/// threads, a block is small, and an SM has many heads in flight at once.
+/// For run_one_token.
 template <typename Element, typename Stored>
-__global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6)
-    one_token_kernel(device_batch rows, time_mix_parameters of) {
-  constexpr unsigned size = packet<Stored>::size, packets = head_size / size;
-  __shared__ shared_tile<1> tile;
-  pdl_launch_dependents();
-  const sequence_run run = rows.runs[blockIdx.y];
-  if (blockIdx.y >= rows.counts->runs) return pdl_wait();
-  const bool makes_vectors = threadIdx.x >= head_size;
-  const bool is_left_over = one_token_threads > head_size + warp_width && threadIdx.x >= head_size + warp_width;
-  const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
-  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
-                       static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
-  packet<Stored> state[packets];
-  if (is_left_over) {
-    pdl_wait();
-  } else if (makes_vectors) {
+struct token_work {
+  using tile = shared_tile<1>;
+  const time_mix_parameters& of;
+
+  __device__ void fill(std::uint32_t row, std::uint32_t channel, tile& to) const {
     const head_weights weights = load_weights(of, channel);
     pdl_wait();
-    fill_tile<Element, Stored>(of, run.first_row, channel, load_inputs<Element>(of, run.first_row, channel), weights,
-                               tile, 0);
-  } else {
-#pragma unroll
-    for (unsigned p = 0; p < packets; ++p)
-      state[p] = load_packet_once(head + head_state_index<Stored>(threadIdx.x, p * size));
-    pdl_wait();
+    fill_tile<Element, Stored>(of, row, channel, load_inputs<Element>(of, row, channel), weights, to, 0);
   }
-  __syncthreads();
-  if (!makes_vectors) tile.y[0][threadIdx.x] = take_token(state, head, tile);
-  __syncthreads();
-  if (makes_vectors && !is_left_over)
-    read_tile<Element>(of, run.first_row, channel, norm_weights_of_lane(of, channel), tile, 0);
+  template <unsigned packets>
+  __device__ float take(packet<Stored> (&state)[packets], Stored* head, const tile& from) const {
+    return take_token(state, head, from);
+  }
+  __device__ void finish(std::uint32_t row, std::uint32_t channel, const tile& from) const {
+    read_tile<Element>(of, row, channel, norm_weights_of_lane(of, channel), from, 0);
+  }
+};
+
+template <typename Element, typename Stored>
+__global__ void __launch_bounds__(one_token_threads, one_token_blocks<Stored>)
+    one_token_kernel(device_batch rows, time_mix_parameters of) {
+  run_one_token<Stored>(rows, token_work<Element, Stored>{of});
 }
 
 }  // namespace

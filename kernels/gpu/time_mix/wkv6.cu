@@ -1,12 +1,14 @@
 // Time mixing of RWKV-5 and 6, one token after another, for decode and short runs. The block, its registers and its
 // barriers are those of time_mix.cu: a block is one head of one run, eight lanes share two rows of the state, and each
-// warp computes the vectors and the output of one token of a tile.
+// warp computes the vectors and the output of one token of a tile. As there, many runs of one token have smaller
+// blocks, so that all heads of 8 sequences of 7B are in flight at once.
 //
 // Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix/wkv6.hpp"
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/pdl.cuh"
+#include "kernels/gpu/time_mix/one_token.cuh"
 #include "kernels/gpu/time_mix/wkv6_rows.cuh"
 
 namespace skein::kernels::gpu {
@@ -15,12 +17,12 @@ namespace {
 
 constexpr unsigned wkv6_threads = row_threads_of_head;
 constexpr unsigned tile_tokens = wkv6_threads / warp_width;
-constexpr std::uint32_t very_many_heads = 1024;  // of all runs, as in time_mix.cu
+constexpr std::uint32_t many_heads = 512, very_many_heads = 1024;  // of all runs, as in time_mix.cu
 
 /// Loads and computes the vectors of the token in row `row`.
-template <typename Element, typename Stored>
+template <typename Element, typename Stored, unsigned places>
 __device__ void fill_row(const wkv6_parameters& of, std::uint32_t row, std::uint32_t channel,
-                         const wkv6_weights& weights, wkv6_tile<tile_tokens>& tile, unsigned t) {
+                         const wkv6_weights& weights, wkv6_tile<places>& tile, unsigned t) {
   wkv6_inputs_on_their_way<Element, true> inputs;
   inputs.ask(of, row, channel);
   fill<Stored>(of, channel, weights, inputs.read(of), tile, t);
@@ -82,6 +84,58 @@ __global__ void __launch_bounds__(wkv6_threads, 2) wkv6_kernel(device_batch rows
   }
 }
 
+/// As take_token of one_token.cuh.
+template <typename Stored, unsigned packets>
+__device__ float take_one(packet<Stored> (&state)[packets], Stored* head, const wkv6_tile<1>& tile) {
+  constexpr unsigned size = packet<Stored>::size;
+  const float v = tile.v[0][threadIdx.x];
+  float of_lanes[row_lanes] = {};
+#pragma unroll
+  for (unsigned p = 0; p < packets; ++p) {
+    float updated[size];
+    float& sum = of_lanes[p % row_lanes];
+#pragma unroll
+    for (unsigned q = 0; q < size / 4; ++q) {
+      const std::uint32_t at = row_part<Stored>::position(p * size + 4 * q);  // of four keys
+      const auto r = load_packet(tile.r[0] + at), w = load_packet(tile.w[0] + at), k = load_packet(tile.k[0] + at);
+      for (unsigned j = 0; j < 4; ++j) {
+        const float before = to_float(state[p].values[4 * q + j]);
+        sum = multiply_add(before, r.values[j], sum);
+        updated[4 * q + j] = add_token(before, w.values[j], v, k.values[j]);
+      }
+    }
+    from_floats(updated, state[p].values);
+    store_packet(head + head_state_index<Stored>(threadIdx.x, p * size), state[p]);
+  }
+  return sum_of_lanes(of_lanes);
+}
+
+/// For run_one_token.
+template <typename Element, typename Stored>
+struct wkv6_work {
+  using tile = wkv6_tile<1>;
+  const wkv6_parameters& of;
+
+  __device__ void fill(std::uint32_t row, std::uint32_t channel, tile& to) const {
+    const wkv6_weights weights(of, channel);
+    pdl_wait();
+    fill_row<Element, Stored>(of, row, channel, weights, to, 0);
+  }
+  template <unsigned packets>
+  __device__ float take(packet<Stored> (&state)[packets], Stored* head, const tile& from) const {
+    return take_one(state, head, from);
+  }
+  __device__ void finish(std::uint32_t row, std::uint32_t channel, const tile& from) const {
+    gpu::finish<Element>(of, row, channel, wkv6_weights(of, channel), from, 0);
+  }
+};
+
+template <typename Element, typename Stored>
+__global__ void __launch_bounds__(one_token_threads, one_token_blocks<Stored>)
+    wkv6_one_token_kernel(device_batch rows, wkv6_parameters of) {
+  run_one_token<Stored>(rows, wkv6_work<Element, Stored>{of});
+}
+
 }  // namespace
 
 result<void> wkv6(stream_handle in, const device_batch& rows, element type, element state_type,
@@ -95,10 +149,15 @@ result<void> wkv6(stream_handle in, const device_batch& rows, element type, elem
     const auto done = wkv6_many(in, rows, type, state_type, of);  // tests call both
     if (done || done.error().kind != error_kind::unsupported) return done;
   }
-  const launch_shape shape{"wkv6", {heads, rows.room.runs}, {wkv6_threads}, 0, in, true};
+  launch_shape shape{"wkv6", {heads, rows.room.runs}, {wkv6_threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
-    return state_type == element::f32 ? launch(shape, wkv6_kernel<Element, float>, rows, of)
-                                      : launch(shape, wkv6_kernel<Element, half>, rows, of);
+    const auto start = [&](auto in_floats, auto in_halves) {
+      return state_type == element::f32 ? launch(shape, in_floats, rows, of) : launch(shape, in_halves, rows, of);
+    };
+    if (rows.room.runs < rows.room.rows || heads * rows.room.runs < many_heads)
+      return start(wkv6_kernel<Element, float>, wkv6_kernel<Element, half>);
+    shape.block = {one_token_threads};
+    return start(wkv6_one_token_kernel<Element, float>, wkv6_one_token_kernel<Element, half>);
   });
 }
 

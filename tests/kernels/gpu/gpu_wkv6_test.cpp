@@ -225,6 +225,32 @@ BOOST_AUTO_TEST_CASE(cuts_between_wkv6_chunks_change_no_bit) {
   });
 }
 
+// 540 heads of one token each have small blocks, and a third of them has those of any run.
+BOOST_AUTO_TEST_CASE(small_wkv6_blocks_change_no_bit) {
+  constexpr std::uint32_t crowd = 60, piece = 20;
+  for_shapes(4, [](random_numbers& random, wkv6_shape shape, std::uint64_t) {
+    const stream in;
+    shape.heads = 9;
+    wkv6_case given(random, shape, crowd, crowd);
+    const wkv6_on_device together(given, random, crowd, in), apart(given, random, crowd, in);
+    std::vector<kernels::sequence_run> runs;
+    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const std::vector<token_id> ids(crowd, 0);
+    const auto feed = [&](const wkv6_on_device& on, std::span<const kernels::sequence_run> some) {
+      batch_upload upload(crowd, static_cast<std::uint32_t>(some.size()), 1);
+      require(upload.send_rows({ids, some}, in));
+      device_batch batch = upload.on_device();
+      batch.room.rows = batch.room.runs = static_cast<std::uint32_t>(some.size());
+      require(wkv6(in, batch, shape.type, shape.state_type, on.of, kernels::gpu::head_size));
+      require(in.synchronize());
+    };
+    feed(together, runs);
+    for (std::uint32_t first = 0; first < crowd; first += piece) feed(apart, std::span(runs).subspan(first, piece));
+    BOOST_TEST(same_bits(together.y(in), apart.y(in)));
+    for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(together.state_of(s, in), apart.state_of(s, in)));
+  });
+}
+
 // The kernel for many runs of one token, with room for more rows than there are: the bits of the plain kernel.
 BOOST_AUTO_TEST_CASE(many_wkv6_runs_of_one_token_have_the_same_bits) {
   constexpr std::uint32_t crowd = 46, room = 50;
