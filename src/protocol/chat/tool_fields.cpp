@@ -5,13 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "base/utf8.hpp"
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/tool_list.hpp"
 #include "protocol/json/json_copy.hpp"
 #include "protocol/json/json_indent.hpp"
 #include "protocol/json/large_integers.hpp"
-#include "protocol/requests/metadata_fields.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -207,13 +205,12 @@ void read_tools(const object_reader& body, turn_form form, bool namespaces, gene
   const auto wish = read_choice(body);
   const bool several = body.boolean("parallel_tool_calls").value_or(true);
   if (body.fault().found() || wish.how == tool_wish::mode::none) return;  // then tools of any kind are harmless
-  auto [tools, others, notes] = read_tool_list(body, namespaces);
+  auto [tools, other, notes] = read_tool_list(body, namespaces);
   if (body.fault().found()) return;
   const bool required = wish.how == tool_wish::mode::required;
   // An answer that could have called one of the others is not the answer that the client asked for.
-  if (!others.empty() && (tools.empty() || (required && wish.allowed.empty())))
-    return refuse_other(body, others.front());
-  out.tool_notes = utf8_prefix(notes, metadata_value_bytes_max);
+  if (!other.empty() && (tools.empty() || (required && wish.allowed.empty()))) return refuse_other(body, other);
+  out.tool_notes = std::move(notes);
   if (tools.empty()) {
     if (required) body.refuse("tool_choice", "needs tools");
     return;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/utf8.hpp"
+#include "protocol/requests/metadata_fields.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -44,7 +45,10 @@ class list_reader {
     }
   }
 
-  tool_list take() && { return std::move(found_); }
+  tool_list take() && {
+    found_.notes.resize(utf8_prefix(found_.notes, metadata_value_bytes_max).size());
+    return std::move(found_);
+  }
 
  private:
   void read_element(const object_reader& element, const std::string& path, std::string_view space) {
@@ -52,9 +56,11 @@ class list_reader {
     if (type.empty()) return element.refuse("type", "must be function");
     if (type == "function") return read_function(element, space);
     if (type == "namespace" && namespaces_ && space.empty()) return read_namespace(element);
-    found_.others.push_back(path);
-    found_.notes.append(found_.notes.empty() ? "" : "; ").append(path).append(" is left out: tools of the type ");
-    found_.notes.append(utf8_prefix(type, tool_name_bytes_max)).append(" are not supported");
+    auto& notes = found_.notes;
+    if (notes.empty()) found_.other = path;
+    if (notes.size() > metadata_value_bytes_max) return;
+    notes.append(notes.empty() ? "" : "; ").append(path).append(" is left out: tools of the type ");
+    notes.append(utf8_prefix(type, tool_name_bytes_max)).append(" are not supported");
   }
 
   /// The description of the namespace precedes that of its first function.

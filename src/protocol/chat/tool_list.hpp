@@ -22,8 +22,8 @@ struct tool {
 /// The tools of a request.
 struct tool_list {
   std::vector<tool> functions;
-  std::vector<std::string> others;  ///< paths of tools of other types
-  std::string notes;                ///< says for each of the others that it is left out; empty: there are none
+  std::string other;  ///< path of the first tool of another type; empty: there is none
+  std::string notes;  ///< says for each of these that it is left out; at most metadata_value_bytes_max
 };
 
 /// The name under which the model calls a function: "name", or "namespace/name". Names themselves have no slash.
