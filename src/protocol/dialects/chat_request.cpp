@@ -57,7 +57,7 @@ void read_spoken_conversation(const object_reader& body, const reading& by, gene
   if (silent && !nothing_new) body.fault().report(error_kind::invalid_argument, "messages", "Empty prompt");
 }
 
-void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {
+void read_chat_options(const object_reader& body, const reading&, generation_request& out) {
   refuse_unsupported_fields(body);
   refuse_functions(body);
   read_chat_logprobs(body, out.sampling);

@@ -66,7 +66,7 @@ test('a forced choice calls that tool with arguments of its schema', async () =>
     const { toolCalls, newMessages } = await llm.exec({ ...request, tools: [...request.tools] });
     assert.deepEqual(toolCalls.map((call) => call.name), ['colour']);
     const [{ input }] = toolCalls;
-    assert.deepEqual(shade.parse(JSON.parse(input)), JSON.parse(newMessages.at(-1).options.toolResult.result));
+    assert.deepEqual(JSON.parse(newMessages.at(-1).options.toolResult.result), shade.parse(input));
     const inputs = new Map();
     for await (const { options } of await llm.chat({ ...request, stream: true }))
       for (const call of options?.toolCall ?? []) inputs.set(call.id, [call.name, call.input]);
