@@ -195,5 +195,11 @@ test('a conversation is resumed with its history, and summed up when it is long'
   const said = turns[1].request.input.filter((item) => item.role === 'assistant').map((item) => item.content[0].text);
   assert.deepEqual(said, [first.last]);
   assert.ok(second.last.length > 0);
-  await codex(['resume', '--last', 'And now?'], { more: '' });
+  await codex(['-c', 'model_auto_compact_token_limit=1', 'resume', '--last', 'And now?']);
+  const [summing, after] = turns.slice(2);
+  assert.deepEqual(summing.request.tools, []);
+  assert.match(summing.request.input.at(-1).content[0].text, /handoff summary/);
+  const [summary] = summing.events.at(-1).response.output.at(-1).content;
+  assert.ok(after.request.input.some((item) => item.content[0].text.endsWith(summary.text)), JSON.stringify(after.request.input.slice(2)));
+  assert.equal(after.events.at(-1).type, 'response.completed');
 });
