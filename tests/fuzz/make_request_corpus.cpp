@@ -26,6 +26,8 @@ const char* const bodies[] = {
     R"({"messages":[{"role":"user","content":null}],"names":{"User":"Bob"},"bias":{"5":2},"state":"poet","template":null})",
     R"({"input":["a","b"],"choices":["c","d"],"calibrate":true,"state":"00000000-0000-0000-0000-000000000000"})",
     R"({"messages":[],"contents":["x"],"system":"S","enable_tool_calls":true,"tool_call_parser":"tag","tools":[]})",
+    R"({"input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],)"
+    R"("tool_choice":{"type":"function","namespace":"n","name":"f"}})",
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_template.hpp"
 #include "protocol/chat/tool_fields.hpp"
+#include "protocol/chat/tool_list.hpp"
 #include "protocol/requests/dialect.hpp"
 
 using namespace skein;
@@ -225,6 +226,80 @@ BOOST_AUTO_TEST_CASE(an_answer_with_headings_is_found_again) {
   BOOST_TEST((turns_of("### Assistant\nx\nUser: y\n\nAssistant: ") == turn_form::names));
 }
 
+BOOST_AUTO_TEST_CASE(tools_of_other_types_are_left_out_beside_functions) {
+  const std::string mixed = R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"now"}},)"
+                            R"({"type":"custom","custom":{"name":"patch"}}])";
+  const auto r = read(mixed);
+  BOOST_TEST(*r.tool_names == std::vector<std::string>{"now"}, boost::test_tools::per_element());
+  BOOST_TEST(prompt_of(r).find("Tools:\n[{\"name\":\"now\",\"arguments\":{}}]\n") != std::string::npos);
+  BOOST_TEST(r.tool_notes ==
+             "tools[0] is left out: tools of the type web_search are not supported; "
+             "tools[2] is left out: tools of the type custom are not supported");
+  BOOST_TEST(read(tools).tool_notes.empty());
+  const std::string named = R"(,"tool_choice":{"type":"function","function":{"name":"now"}})";
+  BOOST_TEST(read(mixed + named).tool_notes == r.tool_notes);
+  BOOST_TEST(refused(mixed + R"(,"tool_choice":"required")").field == "tools[0].type");
+  BOOST_TEST(refused(mixed + R"(,"tool_choice":{"type":"web_search"})").field == "tool_choice.type");
+  BOOST_TEST(refused(mixed + R"(,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]})")
+                 .field == "tool_choice.tools");
+  BOOST_TEST(refused(R"(,"tools":[{"type":"namespace","name":"a","tools":[{"type":"function","name":"b"}]}])").field ==
+             "tools[0].type");
+  const std::string long_type = R"({"type":")" + std::string(100, 't') + "\"}";
+  std::string many = R"(,"tools":[{"type":"function","function":{"name":"now"}})";
+  for (int i = 0; i < 20; ++i) many += "," + long_type;
+  BOOST_TEST(read(many + "]").tool_notes.size() == 512u);
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_a_namespace) {
+  const std::string asked = R"({"input":[{"role":"user","content":"1+1?"},
+    {"type":"function_call","call_id":"c","namespace":"maths","name":"add","arguments":"{}"},
+    {"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"2"}]}])";
+  const std::string spaces =
+      R"(,"tools":[{"type":"function","name":"add"},{"type":"namespace","name":"maths","description":"Sums.","tools":[
+        {"type":"function","name":"add","description":"Adds."},{"type":"custom","name":"x"},{"type":"function","name":"sub"}]}])";
+  const auto read_items = [&](const std::string& more) {
+    return read_request(asked + spaces + more + "}", dialects::responses, {}, {}).request;
+  };
+  const auto r = read_items("");
+  BOOST_REQUIRE(r.has_value());
+  BOOST_TEST(*r->tool_names == (std::vector<std::string>{"add", "maths/add", "maths/sub"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(r->tool_notes == "tools[1].tools[1] is left out: tools of the type custom are not supported");
+  BOOST_TEST(prompt_of(*r) ==
+             "System: Tools:\n"
+             R"([{"name":"add","arguments":{}},{"name":"maths/add","description":"Sums.\nAdds.","arguments":{}},)"
+             R"({"name":"maths/sub","arguments":{}}])"
+             "\n\nUser: 1+1?\n\nAssistant: ```json\n{\"name\":\"maths/add\",\"arguments\":{}}\n```\n\n"
+             "User: Function output:\n2\n\nAssistant: <think>\n</think");
+  const auto named = read_items(R"(,"tool_choice":{"type":"function","namespace":"maths","name":"sub"})");
+  BOOST_REQUIRE(named.has_value());
+  BOOST_TEST(*named->tool_names == std::vector<std::string>{"maths/sub"}, boost::test_tools::per_element());
+  BOOST_TEST(read_items(R"(,"tool_choice":{"type":"function","name":"sub"})").error().field == "tool_choice");
+  const auto field_of = [&](const std::string& one) {
+    return read_request(asked + R"(,"tools":[)" + one + "]}", dialects::responses, {}, {}).request.error().field;
+  };
+  BOOST_TEST(field_of(R"({"type":"namespace","tools":[{"type":"namespace"}]})") == "tools[0].name");
+  BOOST_TEST(field_of(R"({"type":"namespace","name":"a","tools":[{"type":"namespace","name":"b"}]})") ==
+             "tools[0].tools[0].type");
+  BOOST_TEST(field_of(R"({"type":"namespace","name":"a","tools":[{"type":"function","name":"b/c"}]})") ==
+             "tools[0].tools[0].name");
+  BOOST_TEST(field_of(R"({"type":"namespace","name":"a","tools":5})") == "tools[0].tools");
+}
+
+BOOST_AUTO_TEST_CASE(names_have_two_parts_or_one) {
+  BOOST_TEST(qualified_name("", "add") == "add");
+  BOOST_TEST(qualified_name("maths", "add") == "maths/add");
+  BOOST_TEST(parts_of("add").space.empty());
+  BOOST_TEST(parts_of("add").name == "add");
+  BOOST_TEST(parts_of("maths/add").space == "maths");
+  BOOST_TEST(parts_of("maths/add").name == "add");
+  const auto list = json_document::parse(
+      R"([{"type":"function","name":"a"},{"type":"namespace","name":"s","tools":[{"type":"function","name":"b"},
+        {"type":"namespace","name":"t","tools":[{"type":"function","name":"c"}]}]},{"type":"web_search"},5])",
+      {});
+  BOOST_TEST(names_in(list->root()) == (std::vector<std::string>{"a", "s/b"}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(bad_tools_are_refused_by_name) {
   const auto tool = [](const std::string& inner) {
     return R"(,"tools":[{"type":"function","function":{)" + inner + "}}]";
@@ -232,6 +307,8 @@ BOOST_AUTO_TEST_CASE(bad_tools_are_refused_by_name) {
   BOOST_TEST(refused(R"(,"tools":{})").field == "tools");
   BOOST_TEST(refused(R"(,"tools":[5])").field == "tools[0]");
   BOOST_TEST(refused(R"(,"tools":[{"type":"web_search"}])").field == "tools[0].type");
+  BOOST_TEST(refused(R"(,"tools":[{"type":"function","function":{"name":"a"}},{"name":"b"}])").field ==
+             "tools[1].type");
   BOOST_TEST(refused(tool(R"("name":"a b")")).field == "tools[0].function.name");
   BOOST_TEST(refused(tool("")).field == "tools[0].function.name");
   BOOST_TEST(refused(tool(R"("name":"a","parameters":[])")).field == "tools[0].function.parameters");

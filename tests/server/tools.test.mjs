@@ -353,6 +353,60 @@ test('a reference at the top of the parameters is enforced', async () => {
     }
 });
 
+test('tools of other types are left out, and answers say so', async () => {
+  const [client] = clients;
+  const others = [{ type: 'web_search' }, ...tools, { type: 'custom', custom: { name: 'patch' } }];
+  const note = 'tools[0] is left out: tools of the type web_search are not supported; tools[3] is left out: tools of the type custom are not supported';
+  const request = { ...base, temperature: 0, max_tokens: 20 };
+  const plain = await client.chat.completions.create(request);
+  assert.equal(plain.metadata, undefined);
+  const mixed = await client.chat.completions.create({ ...request, tools: others });
+  assert.deepEqual(mixed.choices[0].message.content, plain.choices[0].message.content);
+  assert.deepEqual(mixed.metadata, { tool_notes: note });
+  const events = [];
+  for await (const event of await client.chat.completions.create({ ...request, tools: others, stream: true })) events.push(event);
+  assert.deepEqual(events.filter((event) => event.metadata).map((event) => [event.choices[0].finish_reason !== null, event.metadata]), [[true, { tool_notes: note }]]);
+  const named = await client.chat.completions.create({ ...base, tools: others, tool_choice: { type: 'function', function: { name: 'now' } }, parallel_tool_calls: false });
+  isCall(named.choices[0].message.tool_calls[0].function);
+  assert.equal(named.metadata.tool_notes, note);
+  for (const tool_choice of ['required', { type: 'web_search' }])
+    await assert.rejects(client.chat.completions.create({ ...base, tools: others, tool_choice }), (e) => e.status === 400);
+
+  const asked = { model: '', input: 'What is 2 + 3?', max_output_tokens: 16, metadata: { mine: 'kept' }, tools: [{ type: 'web_search' }, ...flat] };
+  for (const background of [false, true]) {
+    let response = await client.responses.create({ ...asked, background });
+    while (['queued', 'in_progress'].includes(response.status)) response = await client.responses.retrieve(response.id);
+    for (const { metadata } of [response, await client.responses.retrieve(response.id)])
+      assert.deepEqual(metadata, { mine: 'kept', tool_notes: 'tools[0] is left out: tools of the type web_search are not supported' });
+  }
+});
+
+test('responses: functions of a namespace', async () => {
+  const spaces = [{ type: 'namespace', name: 'sums', description: 'Sums.', tools: [flat[0]] }, { type: 'namespace', name: 'clocks', tools: [flat[1]] }, flat[1]];
+  const asked = { model: '', input: 'What is 2 + 3?', tools: spaces, parallel_tool_calls: false, max_output_tokens: 600, temperature: 1 };
+  for (const client of clients)
+    for (const [namespace, name] of [['sums', 'add'], ['clocks', 'now'], [undefined, 'now']]) {
+      const request = { ...asked, tool_choice: { type: 'function', namespace, name }, seed: 4 };
+      const response = await client.responses.create(request);
+      const [call, ...more] = response.output;
+      assert.deepEqual([call.type, call.namespace, call.name, more], ['function_call', namespace, name, []]);
+      isCall(call);
+      assert.deepEqual((await client.responses.retrieve(response.id)).output, response.output);
+      const events = [];
+      for await (const event of await client.responses.create({ ...request, stream: true })) events.push(event);
+      const items = events.filter((event) => event.type.startsWith('response.output_item.')).map(({ item }) => [item.namespace, item.name]);
+      assert.deepEqual(items, [[namespace, name], [namespace, name]]);
+      assert.equal(events.find((event) => event.type === 'response.function_call_arguments.done').name, name);
+      const result = { type: 'function_call_output', call_id: call.call_id, output: [{ type: 'input_text', text: '5' }] };
+      const again = { ...asked, tool_choice: 'none', max_output_tokens: 8 };
+      for (const history of [{ previous_response_id: response.id, input: [result] }, { input: [{ role: 'user', content: asked.input }, call, result] }])
+        assert.ok((await client.responses.create({ ...again, ...history })).usage.input_tokens > 0);
+    }
+  await assert.rejects(clients[0].responses.create({ ...asked, tool_choice: { type: 'function', name: 'add' } }), (e) => e.status === 400 && e.param === 'tool_choice');
+  const { status, body } = await servers[0].post('/v1/chat/completions', { ...base, tools: spaces.slice(0, 1) });
+  assert.deepEqual([status, body.error.param], [400, 'tools[0].type']);
+});
+
 test('bad tools are refused by name', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],

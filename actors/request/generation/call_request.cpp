@@ -127,8 +127,10 @@ const protocol::answer_head& call_request::head(const protocol::generation_reque
   const served_model& model = origin.model->served;
   const std::string id = turn && turn->responds() && turn->stored() ? turn->key() : "";
   protocol::answer_names names{origin.request_name, request.stream, new_name(), id};
-  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
-           std::time(nullptr), request.include_usage};
+  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(),
+           model.fingerprint,         std::time(nullptr),
+           request.include_usage,     "",
+           request.tool_notes};
   return *head_;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protocol/chat/call_splitter.hpp"
+#include "protocol/chat/tool_list.hpp"
 #include "protocol/json/json_copy.hpp"
 #include "protocol/json/json_indent.hpp"
 #include "protocol/json/large_integers.hpp"
@@ -13,76 +14,17 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t tools_max = 128, name_bytes_max = 64, calls_max = 16;
+constexpr std::size_t calls_max = 16;
 constexpr std::string_view call_opening = "Assistant: ```json", headed_opening = "Assistant: **Tool Call:**\n```json";
-
-struct tool {
-  std::string name, description;
-  std::optional<json_value> parameters;
-  bool strict = false;
-};
-
-bool is_tool_name(std::string_view name) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-  };
-  return !name.empty() && name.size() <= name_bytes_max && std::ranges::all_of(name, fits);
-}
-
-/// One element of `tools`; the Responses API has no member `function`.
-std::optional<tool> read_tool(const object_reader& element) {
-  if (element.text("type").value_or("") != "function") {
-    element.refuse("type", "must be function: other tools are not supported");
-    return std::nullopt;
-  }
-  const auto function = element.object("function");
-  const object_reader& of = function ? *function : element;
-  tool read;
-  read.name = of.text("name").value_or("");
-  if (!is_tool_name(read.name)) of.refuse("name", "must have 1 to 64 letters, digits, _, - or .");
-  read.description = of.text("description").value_or("");
-  read.strict = of.boolean("strict").value_or(false);
-  if (const auto parameters = of.object("parameters")) {
-    read.parameters = of.value("parameters");
-    const auto type = read.parameters->member("type");
-    if (type && type->text().value_or("object") != "object")
-      parameters->refuse("type", "must be object: the arguments of a call are an object");
-  }
-  return read;
-}
-
-std::vector<tool> read_list(const object_reader& body) {
-  std::vector<tool> tools;
-  const auto list = body.array("tools");
-  if (!list) return tools;
-  for (const auto element : list->elements()) {
-    const auto path = element_path(body.path_of("tools"), tools.size());
-    if (tools.size() == tools_max) {
-      body.refuse("tools", "must have at most 128 tools");
-      break;
-    }
-    if (!element.is(json_kind::object)) {
-      body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
-      break;
-    }
-    auto read = read_tool({element, path, body.fault()});
-    if (!read || body.fault().found()) break;
-    if (std::ranges::find(tools, read->name, &tool::name) != tools.end())
-      body.refuse("tools", "has the name " + read->name + " twice");
-    tools.push_back(std::move(*read));
-  }
-  return tools;
-}
 
 struct tool_wish {
   enum class mode : std::uint8_t { none, automatic, required } how = mode::automatic;
   std::vector<std::string> allowed;  ///< empty: all
 };
 
-std::string name_in(const object_reader& choice) {
+std::string name_of(const object_reader& choice) {
   const auto function = choice.object("function");
-  return std::string((function ? *function : choice).text("name").value_or(""));
+  return name_in(function ? *function : choice);
 }
 
 /// A mode, a function, or a list of allowed ones with a mode.
@@ -105,7 +47,7 @@ tool_wish read_choice(const object_reader& body) {
   const auto type = choice->text("type").value_or("function");
   if (type == "function") {
     wish.how = mode::required;
-    wish.allowed.push_back(name_in(*choice));
+    wish.allowed.push_back(name_of(*choice));
   } else if (type == "allowed_tools") {
     const auto inner = choice->object("allowed_tools");
     const object_reader& list = inner ? *inner : *choice;
@@ -113,9 +55,12 @@ tool_wish read_choice(const object_reader& body) {
     const auto tools = list.array("tools");
     if (!tools || tools->is_empty_array()) list.refuse("tools", "must be a list of functions");
     if (tools)
-      for (const auto element : tools->elements())
-        if (element.is(json_kind::object))
-          wish.allowed.push_back(name_in({element, list.path_of("tools"), body.fault()}));
+      for (const auto element : tools->elements()) {
+        if (!element.is(json_kind::object)) continue;
+        const object_reader one(element, list.path_of("tools"), body.fault());
+        if (one.text("type").value_or("function") != "function") list.refuse("tools", "must be a list of functions");
+        wish.allowed.push_back(name_of(one));
+      }
   } else {
     choice->refuse("type", "must be function or allowed_tools");
   }
@@ -234,6 +179,14 @@ std::string headed_description_of(const std::vector<tool>& tools) {
          "Do not invent tool call IDs or write tool outputs yourself.";
 }
 
+void refuse_other(const object_reader& body, const std::string& path) {
+  const std::string type = path + ".type";
+  body.fault().report(error_kind::invalid_argument, type,
+                      type +
+                          " must be function: other types are not supported, and are left out only if functions "
+                          "remain and tool_choice does not require a call");
+}
+
 bool is_system_role(const chat_message& message) {
   return (message.role == "system" || message.role == "developer") && !message.raw;
 }
@@ -245,24 +198,27 @@ turn_form tool_form(const model_preset& preset) {
   return headed ? turn_form::headings : turn_form::names;
 }
 
-void read_tools(const object_reader& body, turn_form form, generation_request& out) {
+void read_tools(const object_reader& body, turn_form form, bool namespaces, generation_request& out) {
   const bool headed = form == turn_form::headings;
   const auto has_calls = [](const chat_message& m) { return m.calls || m.role == "tool"; };
   if (headed && std::ranges::any_of(out.messages, has_calls)) out.style.turns = form;
   const auto wish = read_choice(body);
   const bool several = body.boolean("parallel_tool_calls").value_or(true);
   if (body.fault().found() || wish.how == tool_wish::mode::none) return;  // then tools of any kind are harmless
-  auto tools = read_list(body);
+  auto [tools, other, notes] = read_tool_list(body, namespaces);
   if (body.fault().found()) return;
+  const bool required = wish.how == tool_wish::mode::required;
+  // An answer that could have called one of the others is not the answer that the client asked for.
+  if (!other.empty() && (tools.empty() || (required && wish.allowed.empty()))) return refuse_other(body, other);
+  out.tool_notes = std::move(notes);
   if (tools.empty()) {
-    if (wish.how == tool_wish::mode::required) body.refuse("tool_choice", "needs tools");
+    if (required) body.refuse("tool_choice", "needs tools");
     return;
   }
   for (const auto& name : wish.allowed)
     if (std::ranges::find(tools, name, &tool::name) == tools.end())
       return body.refuse("tool_choice",
-                         "names the function " + name.substr(0, name_bytes_max) + ", which is not in tools");
-  const bool required = wish.how == tool_wish::mode::required;
+                         "names the function " + name.substr(0, tool_name_bytes_max) + ", which is not in tools");
   const auto after_system = std::ranges::find_if_not(out.messages, is_system_role);
   out.messages.insert(after_system,
                       {"system", headed ? headed_description_of(tools) : description_of(tools, required), ""});

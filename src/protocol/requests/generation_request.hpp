@@ -153,6 +153,7 @@ struct generation_request {
   std::vector<token_id> answered;             ///< tokens of the same answer that an earlier run sampled, for these two
   std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call; null: none
   bool calls_at_once = false;                                  ///< the answer begins with a call
+  std::string tool_notes;                                      ///< for answer_head
   bool ignore_eos = false;
   bool shows_stop = false;        ///< include the stop string that ends the answer in its text
   std::vector<std::string> stop;  ///< all stop strings, including turn ends

@@ -23,10 +23,11 @@ struct answer_head {
   bool usage_follows = false;        ///< a usage event comes at the end of the stream
   /// What the constraint of the answer does not enforce, as a value of its metadata; empty: nothing.
   std::string constraint_notes{};
+  std::string tool_notes{};  ///< the same for tools of the request that the model was not offered
 };
 
-/// The name of these notes in the metadata of an answer.
-inline constexpr std::string_view constraint_notes_key = "constraint_notes";
+/// The names of these notes in the metadata of an answer.
+inline constexpr std::string_view constraint_notes_key = "constraint_notes", tool_notes_key = "tool_notes";
 
 /// The member `session` of a body and of a stream's last events: the session that the answer was added to.
 struct session_note {

@@ -49,8 +49,11 @@ void write_head(json_writer& out, const answer_head& head, std::string_view obje
 }
 
 void write_notes(json_writer& out, const answer_head& head) {
-  if (head.constraint_notes.empty()) return;
-  out.key("metadata").begin_object().key(constraint_notes_key).value(head.constraint_notes).end_object();
+  if (head.constraint_notes.empty() && head.tool_notes.empty()) return;
+  out.key("metadata").begin_object();
+  if (!head.constraint_notes.empty()) out.key(constraint_notes_key).value(head.constraint_notes);
+  if (!head.tool_notes.empty()) out.key(tool_notes_key).value(head.tool_notes);
+  out.end_object();
 }
 
 void write_usage(json_writer& out, const token_usage& usage) {

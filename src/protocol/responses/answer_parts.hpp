@@ -20,7 +20,7 @@ struct answer_shape {
 /// The first members of every body and event: id, object, created, model, system_fingerprint.
 void write_head(json_writer& out, const answer_head& head, std::string_view object);
 
-/// The member `metadata`, if there are notes on the constraint.
+/// The member `metadata`, if there are notes on the constraint or the tools.
 void write_notes(json_writer& out, const answer_head& head);
 
 /// The member `usage`.

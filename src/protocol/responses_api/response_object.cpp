@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "protocol/chat/tool_list.hpp"
 #include "protocol/json/json_copy.hpp"
 #include "protocol/responses/answer_parts.hpp"
 #include "protocol/responses_api/response_id.hpp"
@@ -188,7 +189,10 @@ std::string call_item_id(std::string_view response, std::size_t number) {
 void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
                      response_status status) {
   out.begin_object().key("id").value(call_item_id(response, number)).key("type").value("function_call");
-  out.key("status").value(item_status(status)).key("call_id").value(call.id).key("name").value(call.name);
+  out.key("status").value(item_status(status)).key("call_id").value(call.id);
+  const auto [space, name] = parts_of(call.name);
+  if (!space.empty()) out.key("namespace").value(space);
+  out.key("name").value(name);
   out.key("arguments").value(call.arguments).end_object();
 }
 

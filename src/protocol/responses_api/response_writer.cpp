@@ -5,20 +5,26 @@
 #include <span>
 #include <utility>
 
+#include "protocol/chat/tool_list.hpp"
 #include "protocol/responses/sse.hpp"
 #include "protocol/responses_api/response_id.hpp"
 
 namespace skein::protocol {
 namespace {
 
+/// Replaces the metadata of this name, or adds it if there is room.
+void add_note(metadata_fields& metadata, std::string_view name, const std::string& note) {
+  if (note.empty()) return;
+  std::erase_if(metadata, [&](const auto& each) { return each.first == name; });
+  if (metadata.size() < metadata_members_max) metadata.emplace_back(name, note);
+}
+
 response_facts named(response_facts facts, const answer_head& head) {
   facts.id = head.id;
   facts.model = head.model;
   facts.created = head.created;
-  if (head.constraint_notes.empty()) return facts;
-  std::erase_if(facts.metadata, [](const auto& each) { return each.first == constraint_notes_key; });
-  if (facts.metadata.size() < metadata_members_max)
-    facts.metadata.emplace_back(constraint_notes_key, head.constraint_notes);
+  add_note(facts.metadata, constraint_notes_key, head.constraint_notes);
+  add_note(facts.metadata, tool_notes_key, head.tool_notes);
   return facts;
 }
 
@@ -164,7 +170,7 @@ struct response_writer::telling {
     if (!piece.ends) return;
     made.whole = true;
     call_event("response.function_call_arguments.done", [&](json_writer& out, std::size_t number) {
-      out.key("item_id").value(call_item_id(facts.id, number)).key("name").value(made.name);
+      out.key("item_id").value(call_item_id(facts.id, number)).key("name").value(parts_of(made.name).name);
       out.key("arguments").value(made.arguments);
     });
     call_item("response.output_item.done", made, response_status::completed);

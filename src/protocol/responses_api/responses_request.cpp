@@ -11,6 +11,7 @@
 #include "protocol/chat/chat_template.hpp"
 #include "protocol/chat/thinking_fields.hpp"
 #include "protocol/chat/tool_fields.hpp"
+#include "protocol/chat/tool_list.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/requests/shared_fields.hpp"
 #include "protocol/responses_api/response_id.hpp"
@@ -21,8 +22,8 @@ namespace {
 
 /// A call belongs to the assistant's turn before it.
 void read_call_item(const object_reader& item, turn_form form, std::vector<chat_message>& out) {
-  const tool_call call{"", std::string(item.text("name").value_or("")), read_arguments(item, "arguments")};
-  if (call.name.empty()) item.refuse("name", "must be a string");
+  const tool_call call{"", name_in(item), read_arguments(item, "arguments")};
+  if (item.text("name").value_or("").empty()) item.refuse("name", "must be a string");
   if (out.empty() || out.back().role != "assistant") out.push_back({"assistant", "", ""});
   out.back().content = text_with_calls(out.back().content, {&call, 1}, form);
   out.back().calls = true;
@@ -116,20 +117,16 @@ std::string conversation_in(const object_reader& body) {
 }
 
 /// The names of tools that were given as JSON.
-tool_names names_in(std::string_view tools) {
-  auto names = std::make_shared<std::vector<std::string>>();
+tool_names names_of(std::string_view tools) {
   const auto list = json_document::parse(tools, {});
-  if (!list || !list->root().is(json_kind::array)) return nullptr;
-  for (const auto element : list->root().elements())
-    if (const auto name = element.is(json_kind::object) ? element.member("name") : std::nullopt; name && name->text())
-      names->emplace_back(*name->text());
-  return names;
+  if (!list) return nullptr;
+  return std::make_shared<const std::vector<std::string>>(names_in(list->root()));
 }
 
 response_text text_of(const logged_response& logged, remembered_response& was) {
   response_text text{logged.reasoning, "", std::move(was.reasoning_steps), std::move(was.content_steps),
                      std::move(was.call_steps)};
-  text.calls = split_calls(logged.answer, was.facts.tools.empty() ? nullptr : names_in(was.facts.tools), text.content);
+  text.calls = split_calls(logged.answer, was.facts.tools.empty() ? nullptr : names_of(was.facts.tools), text.content);
   for (std::uint32_t i = 0; i < text.calls.size(); ++i) text.calls[i].id = call_id(logged.id, 0, i);
   return text;
 }
@@ -232,7 +229,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
   out.style.no_think_opening = by.preset.no_think_opening;
   choose_template(by.preset, out.style);
   read_text_format(body, out);
-  read_tools(body, tool_form(by.preset), out);
+  read_tools(body, tool_form(by.preset), true, out);
 }
 
 void read_response_options(const object_reader& body, const reading& by, generation_request& out) {
@@ -347,7 +344,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
     read_text_format(response, r);
-    read_tools(response, tool_form(preset), r);
+    read_tools(response, tool_form(preset), true, r);
     r.messages.clear();  // the conversation has them
     r.stream = true;
     r.model = k.facts.model;
