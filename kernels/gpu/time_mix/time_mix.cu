@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(time_mix_threads, blocks_each)
 
 /// For run_one_token.
 template <typename Element, typename Stored>
-struct token_work {
+struct one_token_work {
   using tile = shared_tile<1>;
   const time_mix_parameters& of;
 
@@ -99,7 +99,7 @@ struct token_work {
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(one_token_threads, one_token_blocks<Stored>)
     one_token_kernel(device_batch rows, time_mix_parameters of) {
-  run_one_token<Stored>(rows, token_work<Element, Stored>{of});
+  run_one_token<Stored>(rows, one_token_work<Element, Stored>{of});
 }
 
 }  // namespace
