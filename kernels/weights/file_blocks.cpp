@@ -52,10 +52,13 @@ float read_group(const tensor_view& matrix, std::size_t output, std::size_t inpu
   check(of.group > 0 && input % of.group == 0 && input < columns && codes.size() <= of.group);
   const std::byte* const row = matrix.data + output * of.row_bytes(columns);
   const std::size_t present = std::min(codes.size(), columns - input);
-  for (std::size_t i = 0; i < present; ++i) {
-    const std::size_t at = input + i;
-    const auto byte = std::to_integer<std::uint8_t>(row[fills_bytes(of.type) ? at : at / 2]);
-    codes[i] = fills_bytes(of.type) ? byte : at % 2 == 0 ? byte & 15 : byte >> 4;
+  if (fills_bytes(of.type)) {
+    std::memcpy(codes.data(), row + input, present);
+  } else {
+    for (std::size_t i = 0; i < present; ++i) {  // groups begin at even inputs
+      const auto pair = std::to_integer<std::uint8_t>(row[(input + i) / 2]);
+      codes[i] = i % 2 == 0 ? pair & 15 : pair >> 4;
+    }
   }
   std::ranges::fill(codes.subspan(present), code_of_zero(of.type));
   const std::size_t groups = (columns + of.group - 1) / of.group;

@@ -147,43 +147,43 @@ bool all_f16(const widened_values& values) {
   return true;
 }
 
-/// The first of bf16, fp16 and fp32 that has all values of the tensor; of other types the type itself.
-dtype narrowest_type(const tensor_view& view) {
-  if (view.type != dtype::f32 && view.type != dtype::f16) return view.type;
-  bool bf16 = true, f16 = view.type == dtype::f32;
-  each_piece(view, [&](std::span<const std::byte> piece) {
-    return each_widened(piece, view.type, [&](const widened_values& values, std::size_t) {
-      bf16 = bf16 && all_bf16(values);
-      f16 = f16 && (bf16 || all_f16(values));
-      return bf16 || f16;
-    });
+/// Hashes a piece of fp16 or fp32 values as bf16, until one is no bf16; false then.
+bool hash_as_bf16(std::span<const std::byte> piece, dtype type, model_hash& to) {
+  return each_widened(piece, type, [&](const widened_values& values, std::size_t count) {
+    std::array<std::uint16_t, widened_elements> bits;
+    for (std::size_t i = 0; i < widened_elements; ++i)
+      bits[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16);
+    to.bytes(bits.data(), count * sizeof bits[0]);
+    return all_bf16(values);
   });
-  if (bf16) return dtype::bf16;
-  // What was read while bf16 was possible has not been compared with fp16.
-  if (f16)
-    each_piece(view, [&](std::span<const std::byte> piece) {
-      return f16 = each_widened(piece, view.type,
-                                [&](const widened_values& values, std::size_t) { return all_f16(values); });
-    });
-  return f16 ? dtype::f16 : view.type;
 }
 
-void hash_narrowed(std::span<const std::byte> piece, dtype type, dtype narrow, model_hash& to) {
-  each_widened(piece, type, [&](const widened_values& values, std::size_t count) {
-    std::array<std::uint16_t, widened_elements> bits;
-    if (narrow == dtype::bf16) {
-      for (std::size_t i = 0; i < widened_elements; ++i)
-        bits[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16);
-    } else {
-      std::ranges::transform(values, bits.begin(), f32_to_f16);
-    }
-    to.bytes(bits.data(), count * sizeof bits[0]);
-    return true;
+bool holds_f16_only(const tensor_view& view) {
+  bool f16 = true;
+  each_piece(view, [&](std::span<const std::byte> piece) {
+    return f16 = each_widened(piece, view.type,
+                              [](const widened_values& values, std::size_t) { return all_f16(values); });
   });
+  return f16;
+}
+
+XXH128_canonical_t digest_as_f16(const tensor_view& view) {
+  model_hash hash;
+  hash.head_of(view, dtype::f16);
+  each_piece(view, [&](std::span<const std::byte> piece) {
+    return each_widened(piece, view.type, [&](const widened_values& values, std::size_t count) {
+      std::array<std::uint16_t, widened_elements> bits;
+      std::ranges::transform(values, bits.begin(), f32_to_f16);
+      hash.bytes(bits.data(), count * sizeof bits[0]);
+      return true;
+    });
+  });
+  return hash.digest();
 }
 
 struct tensor_digests {
-  XXH128_canonical_t of_values;  ///< of shape and values, whatever the type that has them
+  /// Of shape and values, as the first of bf16, fp16 and fp32 that has them all, whatever the type of the tensor.
+  XXH128_canonical_t of_values;
   XXH128_canonical_t as_stored;  ///< of type, shape and bits
   bool nonfinite = false;
 };
@@ -201,18 +201,22 @@ tensor_digests digests_of(const tensor_view& view) {
     }
     return found;
   }
-  const dtype narrow = narrowest_type(view);
+  // Most tensors of fp16 and fp32 have bf16 values only, so these are hashed in the same pass.
+  bool as_bf16 = view.type == dtype::f32 || view.type == dtype::f16;
   model_hash stored, narrowed;
   stored.head_of(view, view.type);
-  narrowed.head_of(view, narrow);
+  narrowed.head_of(view, dtype::bf16);
   each_piece(view, [&](std::span<const std::byte> piece) {
     stored.bytes(piece.data(), piece.size());
-    if (narrow != view.type) hash_narrowed(piece, view.type, narrow, narrowed);
+    as_bf16 = as_bf16 && hash_as_bf16(piece, view.type, narrowed);
     found.nonfinite = found.nonfinite || holds_nonfinite(piece, view.type);
     return true;
   });
   found.as_stored = stored.digest();
-  found.of_values = narrow == view.type ? found.as_stored : narrowed.digest();
+  if (as_bf16)
+    found.of_values = narrowed.digest();
+  else
+    found.of_values = view.type == dtype::f32 && holds_f16_only(view) ? digest_as_f16(view) : found.as_stored;
   return found;
 }
 

@@ -15,33 +15,46 @@ namespace {
 
 constexpr std::size_t group_max = 128;
 
-/// The places of the codes of a block.
+/// The 16 neighbouring bytes that have an output's codes of a step, or of two steps for codes of 4 bits: which inputs
+/// each byte is made of. `low` are its lower bits: a magnitude, or a code of 4 bits. `high` are the others: a sign, or
+/// another code.
 template <weight_element code>
-constexpr auto places_of() {
-  std::array<std::array<code_place, block_inputs>, panel_outputs> places{};
-  for (std::uint32_t output = 0; output < panel_outputs; ++output)
-    for (std::uint32_t input = 0; input < block_inputs; ++input)
-      places[output][input] = place_of_code(code, output, input);
-  return places;
-}
-template <weight_element code>
-constexpr auto places = places_of<code>();
+struct code_unit {
+  static constexpr bool is_byte = code_bits(code) == 8;
+  static constexpr std::uint32_t inputs = is_byte ? step_inputs : 2 * step_inputs, bytes = 16;
+  std::array<std::uint8_t, bytes> low{}, high{};
 
-/// Writes codes of an output, for inputs from `first` on, to a block in which those are 0 before.
+  constexpr code_unit() {
+    for (std::uint8_t input = 0; input < inputs; ++input) {
+      const code_place at = place_of_code(code, 0, input);
+      (at.bit == 0 ? low : high)[at.byte] = input;
+      if (is_byte) high[byte_of_sign(at.byte)] = input;
+    }
+  }
+};
+
+/// Writes codes of an output, for inputs from `first` on, to a block; whole units.
 template <weight_element code>
 void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::uint32_t output, std::byte* block) {
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    const code_place at = places<code>[output][first + i];
-    if constexpr (code == weight_element::int8) {
-      const int q = static_cast<std::int8_t>(codes[i]);
-      block[at.byte] |= static_cast<std::byte>(std::min(q < 0 ? -q : q, 127));  // a file may have -128
-      if (q < 0) block[byte_of_sign(at.byte)] |= std::byte{128};
-    } else if constexpr (code == weight_element::fp8) {
-      block[at.byte] |= static_cast<std::byte>(codes[i] & 127);
-      block[byte_of_sign(at.byte)] |= static_cast<std::byte>(codes[i] & 128);
-    } else {
-      block[at.byte] |= static_cast<std::byte>(static_cast<unsigned>(codes[i]) << at.bit);
+  static constexpr code_unit<code> unit;
+  for (std::size_t i = 0; i < codes.size(); i += unit.inputs) {
+    std::array<std::uint8_t, unit.inputs> low, high;
+    for (std::size_t n = 0; n < unit.inputs; ++n) {
+      const std::uint8_t bits = codes[i + n];
+      if constexpr (code == weight_element::int8) {
+        const int q = static_cast<std::int8_t>(bits);
+        low[n] = static_cast<std::uint8_t>(std::min(q < 0 ? -q : q, 127)),
+        high[n] = bits & 128;  // a file may have -128
+      } else if constexpr (code == weight_element::fp8) {
+        low[n] = bits & 127, high[n] = bits & 128;
+      } else {
+        low[n] = bits, high[n] = static_cast<std::uint8_t>(bits << 4);
+      }
     }
+    std::array<std::uint8_t, unit.bytes> made;
+    for (std::size_t n = 0; n < unit.bytes; ++n) made[n] = low[unit.low[n]] | high[unit.high[n]];
+    const auto at = place_of_code(code, output, first + static_cast<std::uint32_t>(i)).byte;
+    std::memcpy(block + at, made.data(), made.size());
   }
 }
 
@@ -51,14 +64,13 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
                          std::byte* panel, std::vector<float>& scratch) {
   check(!from.quantised() || format == format_of(from.codes));
   const std::uint32_t bytes = block_bytes(format);
-  std::memset(panel, 0, std::size_t{width} / block_inputs * bytes);
+  const bool has_codes = from.quantised() || stored_in(format, from);
   std::size_t beyond = 0;
   for (std::uint32_t output = 0; output < panel_outputs; ++output) {
     const bool has_row = output < from.shape[0];
-    scratch.assign(width, 0.0f);
-    if (has_row && !from.quantised()) {
+    if (!has_row || !has_codes || from.shape[1] < width) scratch.assign(width, 0.0f);
+    if (has_row && !has_codes)
       copy_to_f32(rows_of(from, output, 1), std::span(scratch).first(static_cast<std::size_t>(from.shape[1])));
-    }
     for (std::uint32_t begin = 0; begin < width; begin += format.group) {
       std::array<std::uint8_t, group_max> codes;
       const std::uint32_t count = std::min<std::uint32_t>(format.group, width - begin);
@@ -66,7 +78,7 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
       const bool in_file = has_row && begin < from.shape[1];
       const float value =
           in_file && from.quantised() ? read_group(from, output, begin, of_group)
-          : in_file && stored_in(format, from)
+          : in_file && has_codes
               ? read_block(from, output, begin, of_group)
               : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group));
       std::uint16_t scale = f32_to_bf16(value);
