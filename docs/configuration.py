@@ -15,7 +15,7 @@ PAGE = pathlib.Path(__file__).with_name("configuration.md")
 SHIPPED = PAGE.parent.parent / "config/skein.toml"
 HEAD = """# Configuration
 
-<!-- Written by docs/configuration.py from the table of keys (config/keys.cpp); do not edit. -->
+<!-- Written by docs/configuration.py from the table of keys (`config/keys.cpp`, `config/model_keys.cpp`); do not edit. -->
 
 `config/skein.toml` lists every setting with its meaning, default and legal values. A flag overrides an environment variable
 (`SKEIN_SERVER_PORT` for `server.port`), which overrides the file given by `--config` or `$SKEIN_CONFIG` and the files
