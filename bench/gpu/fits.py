@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command on an NVIDIA GPU that has only so much memory left:
+"""Runs a command on an NVIDIA GPU that has only this many gigabytes of memory left:
 
     fits.py GIGABYTES COMMAND...
 
