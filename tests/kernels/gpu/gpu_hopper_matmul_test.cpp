@@ -115,8 +115,6 @@ BOOST_AUTO_TEST_CASE(segments_have_tiles_of_their_own_where_that_takes_less_time
     }
   BOOST_TEST(!hopper_splits(alone, 512));  // 126 us, and 111 us with 23 us for partial sums
   BOOST_TEST(!hopper_splits(together, split_rows_max + 1));
-  const auto small_device = hopper(16);
-  BOOST_TEST(!hopper_splits(together, 320));
 }
 
 // As in a wide model.
