@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace skein::grammar {
@@ -12,6 +13,18 @@ class byte_set {
     for (unsigned byte = first; byte <= last; ++byte) add(static_cast<unsigned char>(byte));
   }
   [[nodiscard]] bool has(unsigned char byte) const { return (words_[byte / 64] >> (byte % 64) & 1) != 0; }
+  [[nodiscard]] int count() const {
+    int bytes = 0;
+    for (const auto word : words_) bytes += std::popcount(word);
+    return bytes;
+  }
+  /// Calls visit(byte) for each byte of the set, in order.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (unsigned i = 0; i < words_.size(); ++i)
+      for (auto word = words_[i]; word != 0; word &= word - 1)
+        visit(static_cast<unsigned char>(64 * i + static_cast<unsigned>(std::countr_zero(word))));
+  }
 
  private:
   std::array<std::uint64_t, 4> words_{};
