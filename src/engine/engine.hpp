@@ -35,9 +35,9 @@ struct engine_info {
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
   bool constrains = false;                                      ///< rows may have sampling_params::rule
-  std::uint32_t forced_max = 0;  ///< limit on row_result::forced
-  bool rules_wait = false;       ///< then a row with a rule samples only when its last token was collected, and not in a
-                                 ///< group
+  std::uint32_t forced_max = 0;                                 ///< limit on row_result::forced
+  bool rules_wait = false;    ///< then a row with a rule samples only when its last token was collected, and not in a
+                              ///< group
   model::state_format state;  ///< of the states that park and read_state copy out, the types as in the slots
   memory_plan memory;         ///< allocated at the start and held to the end
 };
@@ -62,9 +62,9 @@ inline constexpr std::uint32_t usual_forced_max = 16;
 /// or a copied position) freezes at its first row with sample: a prefill feeds its tokens, a decode feeds nothing, and
 /// no token is sampled. A sampled token is fed once: a row that feeds without sampling leaves no last token to decode.
 ///
-/// Where the constraint of a row allows one token only (token_rule::forced), the engine takes that token at once, in the
-/// tick that sampled the one before, and reports it in row_result::forced. The next decode row feeds all of them: a run
-/// of tokens costs one tick. In a plan it counts as one token. If a tick has no room for the others beyond
+/// Where the constraint of a row allows one token only (token_rule::forced), the engine takes that token at once, in
+/// the tick that sampled the one before, and reports it in row_result::forced. The next decode row feeds all of them: a
+/// run of tokens costs one tick. In a plan it counts as one token. If a tick has no room for the others beyond
 /// engine_info::max_tick_tokens, the row feeds as many as fit, samples nothing, and the next one continues. Tokens,
 /// states and random numbers are those of an engine that samples each token in a tick of its own.
 struct row {

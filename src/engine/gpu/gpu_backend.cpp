@@ -193,7 +193,7 @@ tick_row gpu_backend::row_of(const row& r, row_result& out) {
   to.sample = r.sample, to.sync = r.sync;
   to.score = r.kind == row_kind::score, to.score_next = r.score_next, to.score_top = r.score_top;
   to.group = r.group, to.weight = r.weight;
-  to.copied = r.logits == logits_wanted::none && !r.sync                             ? tick_row::copies::none
+  to.copied = r.logits == logits_wanted::none && !r.sync                     ? tick_row::copies::none
               : r.logits == logits_wanted::all && r.kind != row_kind::decode ? tick_row::copies::all
                                                                              : tick_row::copies::last;
   if (r.kind == row_kind::decode)

@@ -42,8 +42,8 @@ class gpu_backend final : public backend {
     std::uint32_t stage;
     parked_sequence* parked;  // null: only the state
     model::state_value* state;
-    const std::byte* memory;  // the target, if it is already allocated
-    std::uint64_t copy = 0;   // its number in the mover, once handed over
+    const std::byte* memory;                 // the target, if it is already allocated
+    std::uint64_t copy = 0;                  // its number in the mover, once handed over
     std::vector<token_id> last_tokens = {};  // of `parked`, if the host knows them
   };
   // A state being copied in: with the fetcher, then in the stage's pinned memory, then on the device.

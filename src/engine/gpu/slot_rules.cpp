@@ -57,7 +57,7 @@ void slot_rules::start(slot_id slot, const sampling::sampling_params& params) {
 void slot_rules::restart(slot_id slot, const sampling::sampling_params& params) {
   slot_entry& s = slots_[slot];
   s.rule = params.rule ? std::make_shared<tracked>(params.rule->begin(), params.sampled_before) : nullptr;
-  s.ended = false;
+  s.ended = params.max_tokens == 0;
   if (!params.rule) return;
   s.stop_ids = params.stop_ids;
   s.generated_max = params.sampled_before + std::min(params.max_tokens, ~0u - params.sampled_before);
@@ -104,7 +104,8 @@ void slot_rules::unpark(slot_id slot, const sampling::sampling_params& params, c
 
 std::span<const token_id> slot_rules::run(slot_id slot) const {
   const slot_entry& s = slots_[slot];
-  return s.ended ? std::span<const token_id>() : s.last_tokens;
+  const bool spent = s.rule && s.rule->generated() >= s.generated_max;
+  return s.ended || spent ? std::span<const token_id>() : s.last_tokens;
 }
 
 void slot_rules::drop_last_tokens(slot_id slot, std::size_t count) {

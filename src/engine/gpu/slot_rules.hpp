@@ -50,7 +50,7 @@ class slot_rules {
     bool logprobs = false;
     std::uint32_t top_logprobs = 0;
     std::vector<token_id> last_tokens;  // if the rule has forced some: the sampled one and these
-    bool ended = false;                 // the forced ones have ended the row
+    bool ended = false;                 // nothing is sampled after them
   };
   struct sampling_row {
     slot_id slot;
