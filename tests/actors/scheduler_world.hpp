@@ -185,8 +185,7 @@ class model_engine {
           continue;
         }
         BOOST_REQUIRE(!s.last.empty());
-        const bool has_room = s.last.size() == 1 || mix(s.state, 1) % 4 != 0;
-        const auto fed = s.last.begin() + (has_room ? static_cast<std::ptrdiff_t>(s.last.size()) : 1);
+        const auto fed = mix(s.state, 1) % 4 == 0 ? s.last.begin() + 1 : s.last.end();  // is there room for the others?
         s.state = swallow(s.state, {s.last.begin(), fed});
         s.last.erase(s.last.begin(), fed);
         out.unfed = static_cast<std::uint32_t>(s.last.size());

@@ -108,6 +108,9 @@ BOOST_AUTO_TEST_CASE(names_and_constants_are_forced) {
 BOOST_AUTO_TEST_CASE(texts_that_may_be_written_otherwise_are_not_forced) {
   constexpr auto constant = R"({"const":"nb"})";
   BOOST_TEST(forced_after(generated(constant), "\"") == "n");
+  BOOST_TEST(forced_after(generated(R"({"const":"x\u00e9a"})"), "\"x") ==
+             "\xc3\xa9"
+             "a");
   BOOST_TEST(forced_after(test::schema(constant), "\"") == "-");  // n may also be an escape sequence
   BOOST_TEST(forced_after(generated(R"({"type":"string"})"), "\"n") == "-");
   BOOST_TEST(forced_after(generated(R"({"type":"object","required":["name"]})"), "{\"nam") == "-");  // other names

@@ -10,7 +10,10 @@ class byte_set {
  public:
   void add(unsigned char byte) { words_[byte / 64] |= std::uint64_t{1} << (byte % 64); }
   void add(unsigned char first, unsigned char last) {
-    for (unsigned byte = first; byte <= last; ++byte) add(static_cast<unsigned char>(byte));
+    for (unsigned i = first / 64u; i <= last / 64u; ++i) {
+      const unsigned low = i == first / 64u ? first % 64u : 0, high = i == last / 64u ? last % 64u : 63;
+      words_[i] |= (~std::uint64_t{0} << low) & (~std::uint64_t{0} >> (63 - high));
+    }
   }
   [[nodiscard]] bool has(unsigned char byte) const { return (words_[byte / 64] >> (byte % 64) & 1) != 0; }
   [[nodiscard]] int count() const {

@@ -174,7 +174,9 @@ void string_machine::add_bytes(const thread& t, byte_set& to) const {
   switch (t.escape & 7) {
     case plain: break;
     case escaped: return add("\"\\/bfnrtu");
-    case bytes: return to.add(t.escape >> 5 & 0xff, t.escape >> 13 & 0xff);
+    case bytes:
+      if (is_listed(t)) break;
+      return to.add(static_cast<unsigned char>(t.escape >> 5), static_cast<unsigned char>(t.escape >> 13));
     case low_backslash: return add("\\");
     case low_letter: return add("u");
     default: return add("0123456789abcdefABCDEF");
