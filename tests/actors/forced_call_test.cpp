@@ -14,51 +14,52 @@ using namespace skein::test;
 namespace data = boost::unit_test::data;
 
 /// Long names and constants, and a short text that the model chooses.
-const std::string schema = R"({"type":"object","additionalProperties":false,"required":["temperature_unit","place"],)"
-                           R"("properties":{"temperature_unit":{"enum":["degrees_celsius","degrees_fahrenheit"]},)"
-                           R"("place":{"type":"string","maxLength":5}}})";
+const std::string weather_schema =
+    R"({"type":"object","additionalProperties":false,"required":["temperature_unit","place"],)"
+    R"("properties":{"temperature_unit":{"enum":["degrees_celsius","degrees_fahrenheit"]},)"
+    R"("place":{"type":"string","maxLength":5}}})";
 
-std::string chat(const std::string& members) {
+std::string chat_with(const std::string& members) {
   return R"({"messages":[{"role":"user","content":"x"}],"seed":5,"temperature":1.3,"logit_bias":{"0":-100},)" +
          members + "}";
 }
 std::string structured(const std::string& members) {
-  return chat(R"("max_tokens":150,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":)" +
-              schema + "}}" + members);
+  return chat_with(R"("max_tokens":150,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":)" +
+                   weather_schema + "}}" + members);
 }
 std::string tool_call(const std::string& members) {
-  return chat(R"("max_tokens":160,"tool_choice":"required","tools":[{"type":"function","function":{)"
-              R"("name":"get_current_weather","parameters":)" +
-              schema + "}}]" + members);
+  return chat_with(R"("max_tokens":160,"tool_choice":"required","tools":[{"type":"function","function":{)"
+                   R"("name":"get_current_weather","parameters":)" +
+                   weather_schema + "}}]" + members);
 }
 
-struct answer {
+struct timed_answer {
   std::string text;
   std::uint64_t turns = 0;
 };
 
 /// What a client gets, in one piece or as a stream.
-answer ask(engine_bench& b, const std::string& body, const std::string& path = "/v1/chat/completions") {
+timed_answer ask(engine_bench& b, const std::string& body, const std::string& path = "/v1/chat/completions") {
   const std::uint64_t before = b.turns;
   b.open("job", path, body);
   b.turn_until_ended("job");
   return {b.clients["job"].out->text, b.turns - before};
 }
 
-constexpr std::uint32_t slots = 3;
-constexpr auto no_store = engine_bench::stores::none;
+constexpr std::uint32_t three_slots = 3;
+constexpr auto without_store = engine_bench::stores::none;
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(forced_calls)
 
 BOOST_DATA_TEST_CASE(answers_do_not_depend_on_runs, data::make(byte_engines()), which) {
-  engine_bench one_by_one(which, slots, no_store, 0), at_once(which);
+  engine_bench one_by_one(which, three_slots, without_store, 0), at_once(which);
   for (const std::string& body :
        {structured(""), structured(R"(,"stream":true)"), structured(R"(,"logprobs":true,"top_logprobs":2)"),
         structured(R"(,"presence_penalty":0.7,"frequency_penalty":0.4,"top_p":0.9)"), tool_call(""),
         tool_call(R"(,"stream":true)"), structured(R"(,"n":2)"), tool_call(R"(,"n":3)"),
-        chat(R"("max_tokens":40,"thinking":{"type":"enabled","budget_tokens":3})")}) {
+        chat_with(R"("max_tokens":40,"thinking":{"type":"enabled","budget_tokens":3})")}) {
     const auto expected = ask(one_by_one, body), got = ask(at_once, body);
     BOOST_TEST(got.text == expected.text, body);
     BOOST_TEST(got.turns < expected.turns);
@@ -70,7 +71,7 @@ BOOST_DATA_TEST_CASE(answers_do_not_depend_on_runs, data::make(byte_engines()), 
 }
 
 BOOST_DATA_TEST_CASE(limits_and_stop_strings_cut_runs, data::make(byte_engines()), which) {
-  engine_bench one_by_one(which, slots, no_store, 0), at_once(which);
+  engine_bench one_by_one(which, three_slots, without_store, 0), at_once(which);
   const auto compare = [&](const std::string& body) {
     const auto expected = ask(one_by_one, body), got = ask(at_once, body);
     BOOST_TEST(got.text == expected.text, body);
@@ -110,7 +111,7 @@ BOOST_DATA_TEST_CASE(a_paused_answer_has_the_text_of_one_that_was_not, data::mak
 
 /// Others take the slots in the middle of runs.
 BOOST_DATA_TEST_CASE(rows_that_are_parked_have_the_same_text, data::make(byte_engines()), which) {
-  engine_bench alone(which, slots, no_store, 0), b(which, 1);
+  engine_bench alone(which, three_slots, without_store, 0), b(which, 1);
   const std::vector<std::string> bodies = {structured(R"(,"seed":1)"), tool_call(R"(,"seed":2)"),
                                            structured(R"(,"n":2,"seed":3)")};
   const auto name = [](std::size_t i) { return "job-" + std::to_string(i); };
@@ -127,12 +128,12 @@ BOOST_DATA_TEST_CASE(rows_that_are_parked_have_the_same_text, data::make(byte_en
 /// The state that a turn leaves has its whole text, and nothing behind a stop string.
 BOOST_DATA_TEST_CASE(a_session_continues_after_a_run, data::make(byte_engines()), which) {
   constexpr auto kept = engine_bench::stores::sessions;
-  engine_bench one_by_one(which, slots, kept, 0), at_once(which, slots, kept);
+  engine_bench one_by_one(which, three_slots, kept, 0), at_once(which, three_slots, kept);
   int number = 0;
   for (const std::string& ending : {std::string(), std::string(R"(,"stop":["grees_"])"),
                                     std::string(R"(,"stop":["\"place"])"), std::string(R"(,"max_tokens":9)")}) {
     const std::string session = R"(,"session_id":"s)" + std::to_string(number++) + "\"";
-    for (const std::string& body : {structured(session + ending), chat(R"("max_tokens":12)" + session)}) {
+    for (const std::string& body : {structured(session + ending), chat_with(R"("max_tokens":12)" + session)}) {
       const auto expected = ask(one_by_one, body), got = ask(at_once, body);
       BOOST_TEST(at_once.clients["job"].out->status == 200u);
       BOOST_TEST(got.text == expected.text, body);
