@@ -23,9 +23,10 @@ std::string chat_with(const std::string& members) {
   return R"({"messages":[{"role":"user","content":"x"}],"seed":5,"temperature":1.3,"logit_bias":{"0":-100},)" +
          members + "}";
 }
-std::string structured(const std::string& members) {
-  return chat_with(R"("max_tokens":150,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":)" +
-                   weather_schema + "}}" + members);
+std::string structured(const std::string& members, int max_tokens = 150) {
+  return chat_with(R"("max_tokens":)" + std::to_string(max_tokens) +
+                   R"(,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":)" + weather_schema +
+                   "}}" + members);
 }
 std::string tool_call(const std::string& members) {
   return chat_with(R"("max_tokens":160,"tool_choice":"required","tools":[{"type":"function","function":{)"
@@ -38,12 +39,22 @@ struct timed_answer {
   std::uint64_t turns = 0;
 };
 
+/// Without the random part of ids and the time, which the number of turns changes.
+std::string repeatable(std::string text) {
+  const std::pair<std::string_view, std::size_t> passing[] = {
+      {"\"chatcmpl-", 24}, {"\"call_", 24}, {"\"created\":", 10}};
+  for (const auto& [mark, bytes] : passing)
+    for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + mark.size()))
+      text.erase(at + mark.size(), bytes);
+  return text;
+}
+
 /// What a client gets, in one piece or as a stream.
-timed_answer ask(engine_bench& b, const std::string& body, const std::string& path = "/v1/chat/completions") {
+timed_answer ask(engine_bench& b, const std::string& body) {
   const std::uint64_t before = b.turns;
-  b.open("job", path, body);
+  b.open("job", "/v1/chat/completions", body);
   b.turn_until_ended("job");
-  return {b.clients["job"].out->text, b.turns - before};
+  return {repeatable(b.clients["job"].out->text), b.turns - before};
 }
 
 constexpr std::uint32_t three_slots = 3;
@@ -66,7 +77,7 @@ BOOST_DATA_TEST_CASE(answers_do_not_depend_on_runs, data::make(byte_engines()), 
   }
   const auto expected = ask(one_by_one, tool_call("")), got = ask(at_once, tool_call(""));
   BOOST_TEST(got.text.find("get_current_weather") != std::string::npos, got.text);
-  BOOST_TEST(3 * got.turns < 2 * expected.turns, got.turns << " turns instead of " << expected.turns);
+  BOOST_TEST(4 * got.turns < 3 * expected.turns, got.turns << " turns instead of " << expected.turns);
   at_once.expect_idle();
 }
 
@@ -78,13 +89,13 @@ BOOST_DATA_TEST_CASE(limits_and_stop_strings_cut_runs, data::make(byte_engines()
     return got.text;
   };
   for (int most = 1; most < 60; most += 4) {
-    const auto text = compare(structured(R"(,"max_tokens":)" + std::to_string(most)));
-    if (most < 20) BOOST_TEST(text.find("\"completion_tokens\":" + std::to_string(most)) != std::string::npos, text);
+    const auto text = compare(structured("", most));
+    if (most < 30) BOOST_TEST(text.find("\"completion_tokens\":" + std::to_string(most)) != std::string::npos, text);
   }
-  for (const std::string stop : {"ratur", "unit", "_", "degr", "sius", "it\""}) {
-    const auto text = compare(structured(R"(,"n":2,"stop":[")" + (stop == "it\"" ? "it\\\"" : stop) + "\"]"));
+  for (const std::string stop : {"ratur", "unit", "_", "degr", "sius", R"(it\")"}) {
+    const auto text = compare(structured(R"(,"n":2,"stop":[")" + stop + "\"]"));
     if (stop == "ratur") BOOST_TEST(text.find("rature") == std::string::npos, text);
-    compare(structured(R"(,"stream":true,"stop":[")" + (stop == "it\"" ? "it\\\"" : stop) + "\"]"));
+    compare(structured(R"(,"stream":true,"stop":[")" + stop + "\"]"));
   }
   at_once.expect_idle();
 }
@@ -112,15 +123,14 @@ BOOST_DATA_TEST_CASE(a_paused_answer_has_the_text_of_one_that_was_not, data::mak
 /// Others take the slots in the middle of runs.
 BOOST_DATA_TEST_CASE(rows_that_are_parked_have_the_same_text, data::make(byte_engines()), which) {
   engine_bench alone(which, three_slots, without_store, 0), b(which, 1);
-  const std::vector<std::string> bodies = {structured(R"(,"seed":1)"), tool_call(R"(,"seed":2)"),
-                                           structured(R"(,"n":2,"seed":3)")};
+  const std::vector<std::string> bodies = {structured(""), tool_call(""), structured(R"(,"n":2)")};
   const auto name = [](std::size_t i) { return "job-" + std::to_string(i); };
   for (std::size_t i = 0; i < bodies.size(); ++i) b.open(name(i), "/v1/chat/completions", bodies[i]);
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     b.turn_until_ended(name(i));
     alone.open(name(i), "/v1/chat/completions", bodies[i]);
     alone.turn_until_ended(name(i));
-    BOOST_TEST(b.clients[name(i)].out->text == alone.clients[name(i)].out->text);
+    BOOST_TEST(repeatable(b.clients[name(i)].out->text) == repeatable(alone.clients[name(i)].out->text));
   }
   b.expect_idle();
 }
@@ -130,15 +140,16 @@ BOOST_DATA_TEST_CASE(a_session_continues_after_a_run, data::make(byte_engines())
   constexpr auto kept = engine_bench::stores::sessions;
   engine_bench one_by_one(which, three_slots, kept, 0), at_once(which, three_slots, kept);
   int number = 0;
-  for (const std::string& ending : {std::string(), std::string(R"(,"stop":["grees_"])"),
-                                    std::string(R"(,"stop":["\"place"])"), std::string(R"(,"max_tokens":9)")}) {
-    const std::string session = R"(,"session_id":"s)" + std::to_string(number++) + "\"";
-    for (const std::string& body : {structured(session + ending), chat_with(R"("max_tokens":12)" + session)}) {
-      const auto expected = ask(one_by_one, body), got = ask(at_once, body);
-      BOOST_TEST(at_once.clients["job"].out->status == 200u);
-      BOOST_TEST(got.text == expected.text, body);
+  for (const std::string& ending :
+       {std::string(), std::string(R"(,"stop":["grees_"])"), std::string(R"(,"stop":["\"place"])")})
+    for (const int most : {150, 9, 14}) {
+      const std::string session = R"(,"session_id":"s)" + std::to_string(number++) + "\"";
+      for (const std::string& body : {structured(session + ending, most), chat_with(R"("max_tokens":12)" + session)}) {
+        const auto expected = ask(one_by_one, body), got = ask(at_once, body);
+        BOOST_TEST(at_once.clients["job"].out->status == 200u);
+        BOOST_TEST(got.text == expected.text, body);
+      }
     }
-  }
   at_once.expect_idle();
 }
 
