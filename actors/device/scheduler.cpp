@@ -176,23 +176,30 @@ void scheduler::absorb(const planned_row& planned, const engine::row_result& row
   if (!r) return;  // it ended while the tick ran
   sequence& s = r->rows[who.row];
   --s.in_flight;
-  if (row.sampled && r->to_settle) r->to_settle->sampled.push_back(row.token);
+  if (r->to_settle) r->to_settle->take(row);
   if (s.over() || !r->answers(s)) return;
   if (!row.finite) return requests_.drop(*r, finish_cause::not_finite);
   if (!row.scores.empty()) requests_.emit(*r, prompt_scored{who.id, row.scores});
   if (row.sampled) {
-    token t{who.id, who.row, s.sampled, row.token, nullptr};
-    if (r->params(s).logprobs) t.logprobs = std::make_unique<sampling::token_logprobs>(row.logprobs);
-    requests_.emit(*r, std::move(t));
-    ++s.sampled;
-    ++s.sampled_this_turn;
-    ++generated_tokens_;
-    requests_.charge(*r, 1);
+    report(s, row.token, row.logprobs);
+    for (const token_id forced : row.forced)
+      report(s, forced, sampling::certain_token(forced, r->params(s).top_logprobs));
   }
   if (row.stopped == engine::stop_cause::stop_id)
     requests_.finish(s, finish_cause::stop_id);
   else if (row.stopped == engine::stop_cause::budget || planned.last_without_sample)
     requests_.finish(s, finish_cause::budget);
+}
+
+void scheduler::report(sequence& s, token_id token_of_row, const sampling::token_logprobs& logprobs) {
+  request_record& r = *s.owner;
+  token t{r.message.id, s.row, s.sampled, token_of_row, nullptr};
+  if (r.params(s).logprobs) t.logprobs = std::make_unique<sampling::token_logprobs>(logprobs);
+  requests_.emit(r, std::move(t));
+  ++s.sampled;
+  ++s.sampled_this_turn;
+  ++generated_tokens_;
+  requests_.charge(r, 1);
 }
 
 void scheduler::absorb(const engine::moved_states& moved) { slots_.moves().moved(moved, news_); }

@@ -105,6 +105,7 @@ class scheduler {
  private:
   [[nodiscard]] std::optional<error> refusal(submit& message) const;
   void absorb(const planned_row& planned, const engine::row_result& row);
+  void report(sequence& s, token_id token_of_row, const sampling::token_logprobs& logprobs);
   void note_deadline(steady_time t);
 
   scheduler_options options_;

@@ -21,6 +21,14 @@ bool sequence::can_decode() const {
 
 bool sequence::can_prefill() const { return fed < owner->feed_limit() && (!over() || feeds_text()); }
 
+void settlement::take(const engine::row_result& row) {
+  if (row.unfed > 0) unfed = row.unfed;
+  if (!row.sampled) return;
+  sampled.push_back(row.token);
+  sampled.insert(sampled.end(), row.forced.begin(), row.forced.end());
+  unfed = 1 + static_cast<std::uint32_t>(row.forced.size());
+}
+
 void request_record::enter(request_phase next) {
   switch (next) {
     case request_phase::queued: return check(false, "a request is queued once");

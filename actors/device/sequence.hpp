@@ -34,7 +34,7 @@ struct sequence {
   std::uint32_t row = 0;
   sequence_place place;
   std::uint32_t fed = 0;              // prompt tokens planned so far
-  std::uint32_t samples_planned = 0;  // at most max_tokens
+  std::uint32_t samples_planned = 0;  // rows, at most max_tokens
   std::uint32_t sampled = 0;          // tokens sampled and reported
   std::uint32_t sampled_this_turn = 0;
   std::uint32_t in_flight = 0;  // rows planned and not absorbed
@@ -60,9 +60,13 @@ struct sequence {
 /// The record of a request whose state is to be settled; it has one row, whose stage says how far that is.
 struct settlement {
   std::vector<token_id> sampled;  // all sampled tokens, also those after the end: the state may include them
+  std::uint32_t unfed = 0;        // the last of them, which the state does not include
   std::shared_ptr<outside_state> prompt_end;  // the state after the prompt, for texts that were cut
   settle text;                                // the settle message, once the row's text is decided
   bool keeps_slot = true;                     // false: a forget message arrived
+
+  /// Takes the tokens of a tick.
+  void take(const engine::row_result& row);
 };
 
 /// Where a request is in its life.

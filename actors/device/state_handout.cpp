@@ -56,8 +56,7 @@ bool state_handout::feed_text(sequence& s) {
   request_record& r = *s.owner;
   settlement& how = *r.to_settle;
   const std::span sampled(how.sampled);
-  const std::span swallowed =
-      sampled.first(sampled.empty() ? 0 : sampled.size() - 1);  // the last sampled token is not fed
+  const std::span swallowed = sampled.first(sampled.size() - how.unfed);
   std::vector<token_id> answer(sampled.begin(), sampled.begin() + how.text.sampled);
   answer.insert(answer.end(), how.text.more.begin(), how.text.more.end());
   const bool part_of_it = std::ranges::mismatch(swallowed, answer).in1 == swallowed.end();

@@ -1,8 +1,9 @@
-// Times of compiling schemas and of masks along valid instances, over a folder of files NAME.schema.json with instances
-// NAME.*.json. Each repetition compiles again, so no mask is cached from the one before; of each mask and each schema
-// the shortest time counts.
-//   mask_bench VOCABULARY FOLDER [REPETITIONS] [-v]
+// Times of compiling schemas, and of masks and forced tokens along valid instances, over a folder of files
+// NAME.schema.json with instances NAME.*.json. Each repetition compiles again, so no mask is cached from the one
+// before; of each mask and each schema the shortest time counts.
+//   mask_bench VOCABULARY FOLDER [REPETITIONS] [-v] [-g]
 // `digest` is a hash of all masks: equal before and after a change that must not change them. -v: a line per schema.
+// -g: the grammars that rows generate from, which are stricter and reject some valid instances.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "grammar/matcher.hpp"
@@ -56,7 +58,12 @@ std::uint64_t digest = 14695981039346656037u;
 int main(int count, char** arguments) {
   if (count < 3) return std::fprintf(stderr, "usage: mask_bench VOCABULARY FOLDER [REPETITIONS] [-v]\n"), 64;
   const int repetitions = count > 3 ? std::max(1, std::atoi(arguments[3])) : 5;
-  const bool verbose = count > 4;
+  const auto has = [&](std::string_view flag) {
+    return std::find(arguments + 3, arguments + count, flag) != arguments + count;
+  };
+  const bool verbose = has("-v");
+  grammar::options how;
+  if (has("-g")) how.bounds = grammar::limits_to_generate();
   auto vocabulary = tokenizer::vocabulary::load(arguments[1]);
   if (!vocabulary) return std::fprintf(stderr, "%s\n", vocabulary.error().message.c_str()), 1;
   double begin = now_us();
@@ -66,8 +73,8 @@ int main(int count, char** arguments) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(arguments[2])) files.push_back(entry.path());
   std::ranges::sort(files);
-  std::vector<double> compile_us, mask_us, schema_p50, schema_p99;
-  std::size_t refused = 0, wrong = 0;
+  std::vector<double> compile_us, mask_us, forced_us, schema_p50, schema_p99;
+  std::size_t refused = 0, wrong = 0, forced = 0;
   std::vector<std::uint32_t> allowed(index->words());
   for (const auto& file : files) {
     if (!file.string().ends_with(".schema.json")) continue;
@@ -79,11 +86,11 @@ int main(int count, char** arguments) {
       const bool ok = (*vocabulary)->encode(content_of(other), texts.emplace_back()).has_value();
       if (!ok) return 1;
     }
-    std::vector<double> masks;
+    std::vector<double> masks, searches;
     double compile = 1e300;
     for (int i = 0; i < repetitions; ++i) {
       begin = cpu_us();
-      const auto compiled = grammar::grammar::from_json_schema(schema);
+      const auto compiled = grammar::grammar::from_json_schema(schema, how);
       compile = std::min(compile, cpu_us() - begin);
       if (!compiled) {
         ++refused;
@@ -98,8 +105,16 @@ int main(int count, char** arguments) {
           begin = now_us();
           matcher.fill_mask(allowed);
           const double took = now_us() - begin;
-          if (at == masks.size()) masks.push_back(took);
+          begin = now_us();
+          const bool is_forced = matcher.forced() != no_token;
+          const double searched = now_us() - begin;
+          if (at == masks.size()) {
+            masks.push_back(took);
+            searches.push_back(searched);
+            forced += is_forced;
+          }
           masks[at] = std::min(masks[at], took);
+          searches[at] = std::min(searches[at], searched);
           ++at;
           if (i == 0)
             for (const auto word : allowed) digest = (digest ^ word) * 1099511628211u;
@@ -120,13 +135,16 @@ int main(int count, char** arguments) {
                   percentile(masks, 1));
     if (masks.empty()) continue;
     mask_us.insert(mask_us.end(), masks.begin(), masks.end());
+    forced_us.insert(forced_us.end(), searches.begin(), searches.end());
     schema_p50.push_back(percentile(masks, 0.5));
     schema_p99.push_back(percentile(masks, 0.99));
   }
   report("compile (CPU time)", compile_us);
   report("mask", mask_us);
+  report("forced token", forced_us);
   report("median mask of a schema", schema_p50);
   report("99 % mask of a schema", schema_p99);
-  std::printf("%zu refused, %zu wrong, digest %016llx\n", refused, wrong, static_cast<unsigned long long>(digest));
+  std::printf("%zu refused, %zu wrong, %zu tokens forced, digest %016llx\n", refused, wrong, forced,
+              static_cast<unsigned long long>(digest));
   return wrong == 0 ? 0 : 1;
 }

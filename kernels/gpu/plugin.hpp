@@ -34,7 +34,7 @@ struct plugin {
   result<tile_times> (*measure_tiles)(int device, element type);
 };
 
-inline constexpr std::uint32_t plugin_abi = 10;
+inline constexpr std::uint32_t plugin_abi = 11;
 
 /// The name and type of the exported symbol.
 inline constexpr const char* plugin_symbol = "skein_gpu_plugin";

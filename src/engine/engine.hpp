@@ -35,6 +35,7 @@ struct engine_info {
                                                                 ///< row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: token counts have 32 bits
   bool constrains = false;                                      ///< rows may have sampling_params::rule
+  std::uint32_t forced_max = 0;                                 ///< limit on row_result::forced
   bool rules_wait = false;    ///< then a row with a rule samples only when its last token was collected, and not in a
                               ///< group
   model::state_format state;  ///< of the states that park and read_state copy out, the types as in the slots
@@ -43,12 +44,16 @@ struct engine_info {
 
 enum class row_kind : std::uint8_t {
   prefill,  ///< feed `tokens`
-  decode,   ///< feed the slot's last sampled token; no-op in a frozen slot
+  decode,   ///< feed the slot's last tokens: the sampled one and those that its constraint forced after it; no-op in a
+            ///< frozen slot
   score,    ///< feed `tokens` and return the log-probability of each given the state and its predecessors in this row,
             ///< with row::score_top alternatives
 };
 
 enum class logits_wanted : std::uint8_t { none, last, all };
+
+/// Usual value of engine_info::forced_max.
+inline constexpr std::uint32_t usual_forced_max = 16;
 
 /// The work of one slot in a tick. A tick names a slot at most once.
 ///
@@ -56,6 +61,12 @@ enum class logits_wanted : std::uint8_t { none, last, all };
 /// restart_sampler or unpark; prefill and score rows still feed it. A slot whose budget is already spent (max_tokens 0,
 /// or a copied position) freezes at its first row with sample: a prefill feeds its tokens, a decode feeds nothing, and
 /// no token is sampled. A sampled token is fed once: a row that feeds without sampling leaves no last token to decode.
+///
+/// Where the constraint of a row allows one token only (token_rule::forced), the engine takes that token at once, in
+/// the tick that sampled the one before, and reports it in row_result::forced. The next decode row feeds all of them: a
+/// run of tokens costs one tick. In a plan it counts as one token. If a tick has no room for the others beyond
+/// engine_info::max_tick_tokens, the row feeds as many as fit, samples nothing, and the next one continues. Tokens,
+/// states and random numbers are those of an engine that samples each token in a tick of its own.
 struct row {
   slot_id slot = 0;
   row_kind kind = row_kind::decode;
@@ -95,6 +106,9 @@ struct row_result {
   slot_id slot = 0;
   bool sampled = false;  ///< a token was sampled (false for frozen slots, plain prefill and sync rows)
   token_id token = no_token;
+  std::vector<token_id> forced;           ///< the tokens after it that the constraint forced, forced_max at most
+  std::uint32_t unfed = 0;                ///< of a decode row without room for all tokens of its slot: those that still
+                                          ///< wait to be fed; nothing was sampled
   stop_cause stopped = stop_cause::none;  ///< a stop id was sampled or the token budget is spent: the slot is now
                                           ///< frozen
   bool frozen = false;  ///< the slot froze in an earlier tick: nothing was sampled, and a decode fed nothing
@@ -117,7 +131,7 @@ struct tick_result {
 struct parked_sequence {
   model::state_value state;
   sampling::sampler::saved sampler;
-  token_id last_token = no_token;  ///< sampled, not yet fed
+  std::vector<token_id> last_tokens;  ///< sampled or forced, not yet fed; more than one only with a constraint
   bool frozen = false;
 };
 

@@ -7,12 +7,15 @@ namespace skein::engine {
 void reset(row_result& r, slot_id slot) {
   auto scores = std::move(r.scores);
   auto logits = std::move(r.logits);
+  auto forced = std::move(r.forced);
+  forced.clear();
   scores.clear();
   logits.clear();
   r = {};
   r.slot = slot;
   r.scores = std::move(scores);
   r.logits = std::move(logits);
+  r.forced = std::move(forced);
 }
 
 std::uint32_t scores_of(const row& r, std::uint32_t tokens) {

@@ -23,7 +23,18 @@ class follower final : public sampling::token_rule {
 
   [[nodiscard]] std::unique_ptr<token_rule> fork() const override { return std::make_unique<follower>(*this); }
 
+  [[nodiscard]] token_id forced() override {
+    if (!sought_) forced_ = leads_ || stuck_ || complete_ ? no_token : matcher_.forced();
+    sought_ = true;
+    return forced_;
+  }
+
   [[nodiscard]] bool allow(std::span<std::uint32_t> allowed) override {
+    if (const token_id only = forced(); only != no_token && static_cast<std::size_t>(only) / 32 < allowed.size()) {
+      std::ranges::fill(allowed, 0u);
+      allow_token(only, allowed);
+      return true;
+    }
     if (stuck_)
       std::ranges::fill(words_, 0);
     else if (leads_)
@@ -42,6 +53,7 @@ class follower final : public sampling::token_rule {
     const auto& vocabulary = rule_->index()->vocabulary();
     if (token == vocabulary.end()) complete_ = true;
     std::string_view text = vocabulary.text(token);
+    sought_ = false;
     if (text.empty() || stuck_) return;
     while (leads_ && !text.empty()) {
       const auto next = rule_->lead().step(state_, static_cast<unsigned char>(text.front()));
@@ -65,6 +77,8 @@ class follower final : public sampling::token_rule {
   answer_lead::state state_ = 0;
   bool leads_;  // the grammar has not begun
   bool complete_ = false, stuck_ = false;
+  bool sought_ = false;  // forced_ is known
+  token_id forced_ = no_token;
   std::vector<std::uint32_t> words_;
 };
 

@@ -35,9 +35,14 @@ class thought_counter final : public sampling::token_rule {
 
   [[nodiscard]] std::unique_ptr<token_rule> fork() const override { return std::make_unique<thought_counter>(*this); }
 
+  [[nodiscard]] token_id forced() override {
+    if (!over_ && left_ == 0) return (*endings_)[matched_].front();
+    return then_ ? then_->forced() : no_token;
+  }
+
   [[nodiscard]] bool allow(std::span<std::uint32_t> allowed) override {
     if (!over_ && left_ == 0) {
-      const auto next = static_cast<std::size_t>((*endings_)[matched_].front());
+      const auto next = static_cast<std::size_t>(forced());
       std::ranges::fill(allowed, 0u);
       if (next / 32 < allowed.size()) allowed[next / 32] = 1u << (next % 32);
       return next / 32 < allowed.size();

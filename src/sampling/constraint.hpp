@@ -19,6 +19,9 @@ class token_rule {
   /// for each token of the model. False: no token continues the text, so the row must end; the bit of the end of text
   /// is then set, if there is one.
   [[nodiscard]] virtual bool allow(std::span<std::uint32_t> allowed) = 0;
+  /// The token that must come next, which allow() then allows alone; no_token: there may be several. A token may be
+  /// forced outside of the model's vocabulary: then it cannot come.
+  [[nodiscard]] virtual token_id forced() { return no_token; }
   /// Takes the next token of the row.
   virtual void record(token_id token) = 0;
   /// True if the text is complete and nothing can follow it: the row ends without another token.

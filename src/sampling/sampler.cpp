@@ -126,6 +126,11 @@ void sampler::record(token_id token) {
   ++generated_;
 }
 
+token_id sampler::forced() {
+  const token_id only = rule_ ? rule_->forced() : no_token;
+  return only >= 0 && static_cast<std::uint32_t>(only) < row_.vocab() ? only : no_token;
+}
+
 bool sampler::is_stop(token_id token) const {
   return std::find(params_.stop_ids.begin(), params_.stop_ids.end(), token) != params_.stop_ids.end();
 }

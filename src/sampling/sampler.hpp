@@ -41,8 +41,10 @@ class sampler {
   [[nodiscard]] sampled sample_penalised(std::span<const float> penalised, std::span<const float> raw,
                                          std::span<const std::uint32_t> allowed = {});
 
-  /// Records a token that was sampled elsewhere (in another row of a group) as this row's next.
+  /// Records a token that was sampled elsewhere (in another row of a group), or that is forced, as this row's next.
   void record(token_id token);
+  /// The only token that the constraint allows next, as far as that is known; no_token: there is a choice.
+  [[nodiscard]] token_id forced();
 
   [[nodiscard]] const sampling_params& params() const { return params_; }
   /// Number of sampled tokens, including sampled_before.

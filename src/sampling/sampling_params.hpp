@@ -96,4 +96,12 @@ struct token_logprobs {
   std::array<token_logprob, top_logprobs_max> top{};
 };
 
+/// Of a token without alternatives, if `top` alternatives are wanted.
+[[nodiscard]] inline token_logprobs certain_token(token_id token, std::uint32_t top) {
+  token_logprobs made;
+  made.count = top > 0 ? 1 : 0;
+  made.top[0] = {token, 0};
+  return made;
+}
+
 }  // namespace skein::sampling

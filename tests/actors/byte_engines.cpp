@@ -26,17 +26,18 @@ const random_rwkv7& small_model() {
   return model;
 }
 
-std::unique_ptr<skein::engine::engine> make_fake(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_fake(std::uint32_t slots, std::uint32_t forced_max) {
   engine::fake_engine_options options;
   options.model.vocab = vocab;
   options.model.first_text_token = 1 + ' ';
   options.model.last_text_token = 1 + '~';
   options.slots = options.max_tick_rows = slots;
   options.max_tick_tokens = tick_tokens;
+  options.forced_max = forced_max;
   return engine::make_fake_engine(options);
 }
 
-std::unique_ptr<skein::engine::engine> make_cpu(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_cpu(std::uint32_t slots, std::uint32_t forced_max) {
   const kernels::stage_limits limits{.slots = slots, .max_rows = tick_tokens, .max_logit_rows = slots, .threads = 1};
   auto stages = kernels::make_cpu_stages(small_model().weights(), dtype::f32, limits);
   BOOST_REQUIRE(stages.has_value());
@@ -47,11 +48,12 @@ std::unique_ptr<skein::engine::engine> make_cpu(std::uint32_t slots) {
                                                         .layers = 1,
                                                         .vocab = vocab,
                                                         .max_tick_rows = slots,
+                                                        .forced_max = forced_max,
                                                         .limits = limits});
 }
 
 #if defined(SKEIN_GPU_EMULATOR)
-std::unique_ptr<skein::engine::engine> make_gpu(std::uint32_t slots) {
+std::unique_ptr<skein::engine::engine> make_gpu(std::uint32_t slots, std::uint32_t forced_max) {
   kernels::gpu::gpu_options options;
   options.matrix_type = kernels::gpu::element::f32;
   options.limits.slots = options.limits.max_tick_rows = slots;
@@ -65,6 +67,7 @@ std::unique_ptr<skein::engine::engine> make_gpu(std::uint32_t slots) {
   info.vocab = vocab;
   info.slots = info.max_tick_rows = slots;
   info.max_tick_tokens = tick_tokens;
+  info.forced_max = forced_max;
   info.state = test::layout_of(small_model().weights().dims);
   return engine::make_runner_engine(std::move(*runner), std::move(info));
 }

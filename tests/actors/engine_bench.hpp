@@ -23,7 +23,7 @@ struct byte_engine {
   [[nodiscard]] static std::shared_ptr<const tokenizer::vocabulary> words();
 
   const char* name;
-  std::function<std::unique_ptr<skein::engine::engine>(std::uint32_t slots)> make;
+  std::function<std::unique_ptr<skein::engine::engine>(std::uint32_t slots, std::uint32_t forced_max)> make;
 };
 /// The fake engine, the CPU's and, where it is built, the emulated GPU's. All with room for sampling::row_limits.
 [[nodiscard]] const std::vector<byte_engine>& byte_engines();
@@ -40,8 +40,9 @@ class engine_bench : public generation_bench {
 
   enum class stores : std::uint8_t { none, sessions };
 
-  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3, stores kept = stores::none)
-      : with_(with), slots_(slots), keeps_(kept == stores::sessions) {
+  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3, stores kept = stores::none,
+                        std::uint32_t forced_max = engine::usual_forced_max)
+      : with_(with), slots_(slots), keeps_(kept == stores::sessions), forced_max_(forced_max) {
     load("tiny");
     if (!keeps_) return;
     sessions = std::make_unique<engine_sessions>(questions, time, devices_.front()->work->info().state,
@@ -102,7 +103,7 @@ class engine_bench : public generation_bench {
       model->cut_off = true;
       devices_.back()->schedule.handle(device::shutdown{time.now()}, time.now());
     }
-    auto& fresh = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_), keeps_));
+    auto& fresh = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_, forced_max_), keeps_));
     model = fresh.model;
     model->served.names = {name};
     model->served.card.identity = engine_sessions::identity;
@@ -113,7 +114,7 @@ class engine_bench : public generation_bench {
 
   /// One more device of the current model, with a copy of its weights.
   void add_device() {
-    auto& more = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_), keeps_));
+    auto& more = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_, forced_max_), keeps_));
     more.id = static_cast<device_id>(model->devices.size());
     model->devices.add(more.inbox, &more.counters);
   }
@@ -131,6 +132,7 @@ class engine_bench : public generation_bench {
 
   /// One round of each device thread, and what it brings the io thread.
   void turn() {
+    ++turns;
     for (std::size_t i = 0; i < devices_.size(); ++i) turn(*devices_[i]);
     if (sessions) sessions->turn(hub);
     hub.tick(time.now());
@@ -201,6 +203,7 @@ class engine_bench : public generation_bench {
     return all;
   }
 
+  std::uint64_t turns = 0;
   std::map<std::string, client> clients;
   std::unique_ptr<engine_sessions> sessions;  ///< null: without stores::sessions
   request::api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
@@ -293,6 +296,7 @@ class engine_bench : public generation_bench {
   const byte_engine& with_;
   const std::uint32_t slots_;
   const bool keeps_;
+  const std::uint32_t forced_max_;
   std::vector<std::unique_ptr<device_line>> devices_;
 };
 

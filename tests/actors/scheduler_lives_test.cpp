@@ -19,6 +19,7 @@ class random_life {
  public:
   explicit random_life(std::uint64_t seed) : random_(seed), w_(options(random_)) {
     if (random_() % 4) w_.engine.moves_at_once = [this, most = 1 + random_() % 3] { return random_() % (most + 1); };
+    w_.engine.forced_max = static_cast<std::uint32_t>(random_() % 5);
   }
 
   void live() {

@@ -1,6 +1,7 @@
 // A device whose masks come from the host: a row with a rule gets its next row in a plan only when its last token is
 // known, and the other rows do not wait for it.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,44 @@ BOOST_AUTO_TEST_CASE(alone_it_is_planned_after_each_result) {
     rows = plan(of);
   }
   absorb(of, rows);
+}
+
+BOOST_AUTO_TEST_CASE(forced_tokens_are_reported_like_sampled_ones) {
+  scheduler of(options(true));
+  submit wanted = request(1, true);
+  wanted.rows[0].logprobs = true;
+  wanted.rows[0].top_logprobs = 3;
+  of.handle(std::move(wanted), steady_time{});
+  const auto rows = plan(of);
+  BOOST_REQUIRE_EQUAL(rows.size(), 1u);
+  engine::tick_result done;
+  auto& row = done.rows.emplace_back();
+  row.slot = rows[0].slot, row.sampled = true, row.token = 5, row.logprobs.logprob = -1, row.logprobs.count = 2;
+  row.forced = {8, 9};
+  row.stopped = engine::stop_cause::stop_id;
+  of.absorb(done, steady_time{} + 1s);
+  std::vector<token_id> tokens;
+  std::vector<std::uint32_t> indices;
+  std::vector<float> logprobs;
+  std::optional<finish_cause> end;
+  of.take_events([&](std::uint32_t, events&& batch) {
+    for (const auto& e : batch.items) {
+      if (const auto* finished = std::get_if<row_finished>(&e)) end = finished->cause;
+      const auto* one = std::get_if<token>(&e);
+      if (!one) continue;
+      BOOST_TEST(!end.has_value());
+      tokens.push_back(one->id_of_token);
+      indices.push_back(one->index);
+      logprobs.push_back(one->logprobs->logprob);
+      BOOST_TEST(one->logprobs->count == (tokens.size() == 1 ? 2u : 1u));
+      if (tokens.size() > 1) BOOST_TEST(one->logprobs->top[0].token == one->id_of_token);
+    }
+  });
+  BOOST_TEST(tokens == (std::vector<token_id>{5, 8, 9}), boost::test_tools::per_element());
+  BOOST_TEST(indices == (std::vector<std::uint32_t>{0, 1, 2}), boost::test_tools::per_element());
+  BOOST_TEST(logprobs == (std::vector<float>{-1, 0, 0}), boost::test_tools::per_element());
+  BOOST_TEST((end == finish_cause::stop_id));
+  BOOST_TEST(of.counts().generated_tokens == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_mixture_with_a_rule_is_refused) {

@@ -184,8 +184,11 @@ class model_engine {
           result.rows.push_back(out);
           continue;
         }
-        BOOST_REQUIRE(s.last != no_token);
-        s.state = mix(s.state, static_cast<std::uint64_t>(s.last));
+        BOOST_REQUIRE(!s.last.empty());
+        const auto fed = mix(s.state, 1) % 4 == 0 ? s.last.begin() + 1 : s.last.end();  // is there room for the others?
+        s.state = swallow(s.state, {s.last.begin(), fed});
+        s.last.erase(s.last.begin(), fed);
+        out.unfed = static_cast<std::uint32_t>(s.last.size());
       } else {
         BOOST_REQUIRE(row.tokens > 0);
         const auto tokens = std::span(plan.tokens).subspan(row.first_token, row.tokens);
@@ -198,11 +201,13 @@ class model_engine {
         out.finite = std::ranges::find(tokens, not_finite) == tokens.end();
         if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
       }
-      s.last = no_token;
-      if (row.sample && row.group != 0)
+      if (row.kind != engine::row_kind::decode) s.last.clear();
+      if (row.sample && row.group != 0) {
         groups[row.group].push_back(result.rows.size());
-      else if (row.sample)
+      } else if (row.sample && out.unfed == 0) {
         sample(s, s.state, out);
+        run_ahead(s, out);
+      }
       result.rows.push_back(out);
     }
     for (const auto& [group, rows] : groups) {
@@ -239,13 +244,14 @@ class model_engine {
   }
   std::function<std::size_t()> moves_at_once = [] { return std::numeric_limits<std::size_t>::max(); };
   std::size_t leaving_max = ~0u, coming_max = ~0u;
+  std::uint32_t forced_max = 0;
   [[nodiscard]] bool zeroed(slot_id i) const { return slots_[i].state == 0; }
 
  private:
   struct slot {
     std::uint64_t state = 0;
     std::uint32_t row = 0, sampled = 0, budget = 0;
-    token_id last = no_token;
+    std::vector<token_id> last = {};  // not fed
     bool frozen = false;
   };
   struct leaving_state {
@@ -261,13 +267,27 @@ class model_engine {
     BOOST_REQUIRE(!s.frozen);
     if (s.sampled < s.budget) {
       out.sampled = true;
-      out.token = s.last = drawn_from(from, s.row, s.sampled++);
+      out.token = drawn_from(from, s.row, s.sampled++);
+      s.last.push_back(out.token);
     }
-    if (out.sampled && out.token == stop_id)
+    end_at(s, out);
+  }
+  static void end_at(slot& s, engine::row_result& out) {
+    if (out.sampled && s.last.back() == stop_id)
       out.stopped = engine::stop_cause::stop_id;
     else if (s.sampled == s.budget)
       out.stopped = engine::stop_cause::budget;
     s.frozen = out.stopped != engine::stop_cause::none;
+  }
+  /// Some tokens come with those before them: the same ones that would be sampled.
+  void run_ahead(slot& s, engine::row_result& out) const {
+    while (out.sampled && !s.frozen && out.forced.size() < forced_max) {
+      const std::uint64_t ahead = swallow(s.state, s.last);
+      if (mix(ahead, 2) % 3 == 0) return;
+      out.forced.push_back(drawn_from(ahead, s.row, s.sampled++));
+      s.last.push_back(out.forced.back());
+      end_at(s, out);
+    }
   }
   static void begin(slot& s, const sampling::sampling_params& params) {
     s = {s.state, params.row, 0, params.max_tokens, s.last, false};

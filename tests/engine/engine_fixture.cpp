@@ -32,6 +32,7 @@ std::unique_ptr<skein::engine::engine> over_stages(const char* device, std::uniq
                                                        .layers = dims.layers,
                                                        .vocab = dims.vocab,
                                                        .max_tick_rows = sizes.max_tick_rows,
+                                                       .forced_max = sizes.forced_max,
                                                        .limits = limits});
 }
 
@@ -49,6 +50,7 @@ std::unique_ptr<skein::engine::engine> make_toy(const engine_sizes& sizes) {
                                     .layers = toy_stages::layers,
                                     .vocab = how.vocab,
                                     .max_tick_rows = sizes.max_tick_rows,
+                                    .forced_max = sizes.forced_max,
                                     .limits = limits});
 }
 
@@ -82,6 +84,7 @@ std::unique_ptr<skein::engine::engine> make_fake(const engine_sizes& sizes) {
   options.slots = sizes.slots;
   options.max_tick_tokens = sizes.max_tick_tokens;
   options.max_tick_rows = sizes.max_tick_rows;
+  options.forced_max = sizes.forced_max;
   return engine::make_fake_engine(options);
 }
 #endif
@@ -124,6 +127,7 @@ std::unique_ptr<skein::engine::engine> make_emulated_gpu(
   info.slots = sizes.slots;
   info.max_tick_tokens = sizes.max_tick_tokens;
   info.max_tick_rows = sizes.max_tick_rows;
+  info.forced_max = sizes.forced_max;
   info.state = {layout_of(weights.dims), state_type == kernels::gpu::element::f16 ? dtype::f16 : dtype::f32};
   return engine::make_runner_engine(std::move(*runner), std::move(info));
 }
@@ -225,6 +229,7 @@ generated_text generate_alone(skein::engine::engine& e, slot_id slot, std::span<
   generated_text text;
   while (true) {
     if (last.sampled) text.tokens.push_back(last.token);
+    text.tokens.insert(text.tokens.end(), last.forced.begin(), last.forced.end());
     if (last.sampled && params.logprobs) text.logprobs.push_back(last.logprobs.logprob);
     if (last.stopped != engine::stop_cause::none) break;
     last = decode(e, slot);

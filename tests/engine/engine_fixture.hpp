@@ -17,6 +17,7 @@ struct engine_sizes {
   std::uint32_t slots = 4;
   std::uint32_t max_tick_tokens = 32;
   std::uint32_t max_tick_rows = 8;
+  std::uint32_t forced_max = skein::engine::usual_forced_max;
 };
 
 /// One line of the table of engines that the contract is tried on. All engines of one line are the same model.
@@ -50,8 +51,8 @@ engine::row& add_decode(engine::tick_plan& plan, slot_id slot);
 [[nodiscard]] engine::row_result decode(skein::engine::engine& e, slot_id slot);
 
 struct generated_text {
-  std::vector<token_id> tokens;
-  std::vector<float> logprobs;  ///< when the parameters ask for them
+  std::vector<token_id> tokens;  ///< sampled and forced
+  std::vector<float> logprobs;   ///< of the sampled ones, when the parameters ask for them
   engine::stop_cause stopped = engine::stop_cause::none;
   bool operator==(const generated_text&) const = default;
 };

@@ -37,6 +37,7 @@ class halted_runner final : public tick_runner {
     return runner_->restart_sampler(slot, p);
   }
   result<void> copy_slot(slot_id from, slot_id to) override { return runner_->copy_slot(from, to); }
+  result<void> force(std::span<const kernels::gpu::forced_run> runs) override { return runner_->force(runs); }
   result<void> launch(const kernels::gpu::tick& plan) override { return runner_->launch(plan); }
   bool ready() override { return runner_->ready(); }
   result<std::span<const kernels::gpu::row_outcome>> complete() override { return runner_->complete(); }

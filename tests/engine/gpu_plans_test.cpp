@@ -54,7 +54,7 @@ void compare(const row_result& got, const row_result& expected) {
 }
 
 void compare(const parked_sequence& got, const parked_sequence& expected) {
-  BOOST_TEST(got.last_token == expected.last_token);
+  BOOST_TEST(got.last_tokens == expected.last_tokens, boost::test_tools::per_element());
   BOOST_TEST(got.frozen == expected.frozen);
   BOOST_TEST(got.sampler.generated == expected.sampler.generated);
   BOOST_TEST(difference(floats_of(got.state), floats_of(expected.state)) < tolerance);

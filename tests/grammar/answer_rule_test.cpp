@@ -239,6 +239,21 @@ BOOST_AUTO_TEST_CASE(generated_numbers_and_spaces_come_to_an_end) {
   BOOST_TEST(!accepts("true", "[" + std::string(33, ' ') + "]"));
 }
 
+BOOST_AUTO_TEST_CASE(generated_names_and_constants_have_one_form) {
+  options how;
+  how.bounds = limits_to_generate();
+  const auto accepts = [&](const char* schema, std::string_view text) {
+    return test::accepts(grammar::from_json_schema(schema, how).value(), text);
+  };
+  constexpr auto constant = R"({"const":"a/b\"c"})";
+  BOOST_TEST(accepts(constant, R"("a/b\"c")"));
+  BOOST_TEST(!accepts(constant, R"("a\/b\"c")"));
+  BOOST_TEST(!accepts(constant, R"("\u0061/b\"c")"));
+  constexpr auto closed = R"({"type":"object","properties":{"ab":{}},"additionalProperties":false})";
+  BOOST_TEST(accepts(closed, R"({"ab":"\u0061"})"));  // texts that are not listed have any form
+  BOOST_TEST(!accepts(closed, R"({"a\u0062":1})"));
+}
+
 BOOST_AUTO_TEST_CASE(a_vocabulary_without_the_first_byte_is_refused) {
   const auto few = vocabulary_index::build(tokenizer::vocabulary::parse("1 'a' 1\n2 'b' 1\n", "few").value());
   const auto refused = answer_rule::make(grammar::from_regex("x+").value(), few, {});

@@ -120,6 +120,17 @@ BOOST_AUTO_TEST_CASE(masks_with_limits_equal_single_steps) {
   compare_masks(of, test::small_index(), "  [ 12,\n  [0.5 ] ,  \"a\"  ] ");
 }
 
+BOOST_AUTO_TEST_CASE(masks_of_plain_texts_equal_single_steps) {
+  options how;
+  how.bounds = limits_to_generate();
+  const auto compare = [&](const char* schema, std::string_view text) {
+    compare_masks(grammar::from_json_schema(schema, how).value(), test::small_index(), text);
+  };
+  compare(R"({"enum":["a\"b","ab\\c","age",true]})", R"("a\"b")");
+  compare(R"({"type":"object","properties":{"name":{"const":"x\u0001"},"a\"ge":{}},"additionalProperties":false})",
+          R"({"name":"x\u0001","a\"ge": []})");
+}
+
 BOOST_AUTO_TEST_CASE(masks_of_other_grammars_equal_single_steps) {
   const auto index = test::small_index();
   compare_masks(grammar::from_regex("(name|age): [0-9]+").value(), index, "name: 123");

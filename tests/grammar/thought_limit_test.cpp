@@ -110,6 +110,23 @@ BOOST_AUTO_TEST_CASE(the_opening_tag_does_not_count) {
   BOOST_TEST(allowed_by(*rule) == std::vector<token_id>{encoded("</think>").front()});
 }
 
+BOOST_AUTO_TEST_CASE(the_tag_is_forced) {
+  const auto of = grammar::from_regex("name[0-9]").value();
+  const auto answer = answer_rule::make(of, small_index(), answer_lead::after_thoughts('>')).value();
+  const auto rule = limited(1, constrain(answer, "grammar").value())->begin();
+  BOOST_TEST(rule->forced() == no_token);
+  for (const token_id token : encoded(">a")) rule->record(token);
+  std::string text;
+  for (token_id next = rule->forced(); next != no_token; next = rule->forced()) {
+    BOOST_TEST(allowed_by(*rule) == std::vector<token_id>{next});
+    text += words()->text(next);
+    rule->record(next);
+  }
+  BOOST_TEST(text == "</think>");
+  rule->record(encoded("n").front());  // the answer has begun
+  BOOST_TEST(words()->text(rule->forced()) == "a");
+}
+
 BOOST_AUTO_TEST_CASE(a_constraint_applies_to_the_answer) {
   const auto of = grammar::from_regex("[ab]{2}c").value();
   const auto rule = answer_rule::make(of, small_index(), answer_lead::after_thoughts('>')).value();

@@ -123,6 +123,8 @@ class slot_samplers {
   /// and penalties of each member. `logits` are unchanged.
   [[nodiscard]] result<void> queue_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits,
                                             float* penalised, float* raw);
+  /// The samplers of these slots take tokens: penalties, generated, last token, frozen. No slot twice.
+  [[nodiscard]] result<void> force(stream_handle in, std::span<const forced_run> runs);
   /// Gives the token of mixture g (drawn[g], from queue_samples over the mixtures) to its members: records it in the
   /// slots of all but the first, as sequence_slot::accept with a decided stop, and copies it to out[member.draw] of
   /// all. Skips a mixture whose first slot is no_slot.

@@ -45,6 +45,12 @@ struct sampling_scratch {
   float* raw_sum;            ///< [blocks] of exp(raw - raw_max)
 };
 
+/// Runs of tokens, as a kernel's argument.
+struct forced_runs {
+  static constexpr std::uint32_t most = 32;
+  forced_run of[most];
+};
+
 [[nodiscard]] result<void> launch_samples(stream_handle in, const device_samples& samples, const sample_logits& from,
                                           sampled_token* out, const slot_memory& slots, const sampling_scratch& scratch,
                                           std::uint32_t vocab);
@@ -54,6 +60,8 @@ struct sampling_scratch {
                                            float* penalised, float* raw, const slot_memory& slots, std::uint32_t vocab);
 [[nodiscard]] result<void> launch_spread(stream_handle in, const device_mixtures& mixtures,
                                          const sampled_token* sampled, sampled_token* out, const slot_memory& slots);
+[[nodiscard]] result<void> launch_force(stream_handle in, const forced_runs& runs, std::uint32_t count,
+                                        const slot_memory& slots);
 [[nodiscard]] result<void> launch_copy_position(stream_handle in, slot_id from, slot_id to, const slot_memory& slots);
 
 }  // namespace skein::kernels::gpu

@@ -1,4 +1,4 @@
-// Sampler operations other than sampling: mixtures of states, and copies of a position.
+// Sampler operations other than sampling: mixtures of states, tokens that are not sampled, and copies of a position.
 #include "kernels/gpu/sampling/slot_samples.cuh"
 
 namespace skein::kernels::gpu {
@@ -59,6 +59,20 @@ __global__ void __launch_bounds__(mass_threads)
   }
 }
 
+// A block is one run.
+__global__ void __launch_bounds__(mass_threads) force_kernel(forced_runs runs, slot_memory slots) {
+  const forced_run& run = runs.of[blockIdx.x];
+  const slot_lists lists(slots, run.slot);
+  const slot_record& record = lists.record();
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const listed_token listed =
+        decay_penalties(lists, record, {lists, record.penalty_count, record.settings.stop_count}, run.tokens[i]);
+    if (threadIdx.x == 0)
+      accept(lists, record, run.tokens[i], listed, i + 1 == run.count ? run.stopped : sample_stop::none);
+    __syncthreads();
+  }
+}
+
 __global__ void __launch_bounds__(mass_threads) copy_position_kernel(slot_id from, slot_id to, slot_memory slots) {
   const slot_lists source(slots, from), target(slots, to);
   const std::uint32_t count = source.record().penalty_count;
@@ -85,6 +99,10 @@ result<void> launch_mixtures(stream_handle in, const device_mixtures& mixtures, 
 result<void> launch_spread(stream_handle in, const device_mixtures& mixtures, const sampled_token* sampled,
                            sampled_token* out, const slot_memory& slots) {
   return launch({"spread draws", {mixtures.room}, {mass_threads}, 0, in}, spread_kernel, mixtures, sampled, out, slots);
+}
+
+result<void> launch_force(stream_handle in, const forced_runs& runs, std::uint32_t count, const slot_memory& slots) {
+  return launch({"force tokens", {count}, {mass_threads}, 0, in}, force_kernel, runs, slots);
 }
 
 result<void> launch_copy_position(stream_handle in, slot_id from, slot_id to, const slot_memory& slots) {

@@ -225,6 +225,21 @@ result<void> slot_samplers::queue_mixtures(stream_handle in, const device_mixtur
   return launch_mixtures(in, mixtures, logits, penalised, raw, memory(), limits_.vocab);
 }
 
+result<void> slot_samplers::force(stream_handle in, std::span<const forced_run> runs) {
+  forced_runs some;
+  while (!runs.empty()) {
+    const std::size_t count = std::min<std::size_t>(runs.size(), forced_runs::most);
+    for (std::size_t i = 0; i < count; ++i) {
+      check(runs[i].slot < limits_.slots);
+      check(runs[i].count <= forced_most);
+      some.of[i] = runs[i];
+    }
+    if (auto r = launch_force(in, some, static_cast<std::uint32_t>(count), memory()); !r) return r;
+    runs = runs.subspan(count);
+  }
+  return {};
+}
+
 result<void> slot_samplers::spread_samples(stream_handle in, const device_mixtures& mixtures,
                                            const sampled_token* sampled, sampled_token* out) {
   check(mixtures.room > 0);

@@ -122,6 +122,11 @@ class model_runner final : public tick_runner {
     return note(samplers_.copy_position(ticks_, from, to));
   }
 
+  result<void> force(std::span<const forced_run> runs) override {
+    enter();
+    return note(samplers_.force(ticks_, runs));
+  }
+
   result<void> launch(const tick& plan) override {
     check(launched_ - completed_ < ticks_in_flight_max);
     enter();

@@ -96,6 +96,9 @@ class tick_runner {
   /// Copies state, position, last token and frozen flag, but not the parameters.
   [[nodiscard]] virtual result<void> copy_slot(slot_id from, slot_id to) = 0;
 
+  /// The slots' samplers take tokens after the last one, as if they had sampled them.
+  [[nodiscard]] virtual result<void> force(std::span<const forced_run> runs) = 0;
+
   static constexpr std::uint32_t ticks_in_flight_max = 2;
   /// Queues a tick; at most ticks_in_flight_max are launched and not complete (checked). Returns at once, unless logits
   /// go to the host: it waits for those.

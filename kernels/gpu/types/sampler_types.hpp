@@ -44,6 +44,16 @@ struct slot_record {
 /// Why sampling ended a sequence; the values of engine::stop_cause.
 enum class sample_stop : std::uint32_t { none, stop_id, budget };
 
+inline constexpr std::uint32_t forced_most = 16;
+
+/// Tokens that a slot takes after its last one without sampling them. They count as sampled.
+struct forced_run {
+  slot_id slot = no_slot;
+  std::uint32_t count = 0;                  ///< at least 1
+  sample_stop stopped = sample_stop::none;  ///< why the last one ends the sequence
+  token_id tokens[forced_most] = {};
+};
+
 /// sampling::token_logprobs.
 struct token_scores {
   float logprob = 0;

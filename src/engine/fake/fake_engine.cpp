@@ -70,6 +70,7 @@ std::unique_ptr<engine> make_fake_engine(const fake_engine_options& options) {
                                    .layers = 1,
                                    .vocab = model.vocab,
                                    .max_tick_rows = options.max_tick_rows,
+                                   .forced_max = options.forced_max,
                                    .limits = {.slots = options.slots,
                                               .max_rows = options.max_tick_tokens,
                                               .max_logit_rows = std::min(options.max_tick_tokens, 64u)}};

@@ -14,6 +14,7 @@ struct fake_engine_options {
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
+  std::uint32_t forced_max = usual_forced_max;
   std::chrono::microseconds tick_latency{0};
   std::chrono::microseconds tick_jitter{0};  ///< added on top of tick_latency, up to this value, chosen by tick number
   std::uint64_t lost_at_tick = 0;            ///< the device is lost in this tick; 0: never

@@ -61,7 +61,8 @@ gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, cons
       vocab_(info.vocab),
       state_(info.state),
       kept_(info.slots),
-      rules_(info.slots, info.vocab, info.max_tick_rows),
+      max_tick_tokens_(info.max_tick_tokens),
+      rules_(info),
       fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
   check(runner_->sizes().state_bytes == state_.bytes(), "a runner with states of another format");
   rows_.reserve(info.max_tick_rows);
@@ -80,7 +81,7 @@ void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
 
 void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
-  rules_.start(slot, params);
+  rules_.restart(slot, params);
   ignore(runner_->restart_sampler(slot, start_of(params)), trouble_is_told);
   ignore(give_prior(slot, params), trouble_is_told);
 }
@@ -110,8 +111,11 @@ void gpu_backend::clear(slot_id slot) {
 }
 
 result<void> gpu_backend::park(slot_id slot, parked_sequence& out) {
+  if (auto r = depart(slot, &out, out.state); !r) return r;  // first, as `out` may be on its way from an earlier call
   out.sampler.rule = rules_.park(slot);
-  return depart(slot, &out, out.state);
+  const auto last_tokens = rules_.last_tokens(slot);
+  departures_.back().last_tokens.assign(last_tokens.begin(), last_tokens.end());
+  return {};
 }
 
 result<void> gpu_backend::read_state(slot_id slot, model::state_value& out) { return depart(slot, nullptr, out); }
@@ -121,14 +125,14 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
   if (auto r = see_off_to(&in.state, nullptr); !r) return r;
-  rules_.unpark(slot, params, in.sampler.rule);
+  rules_.unpark(slot, params, in);
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
   if (!to) return to.error();
   kernels::gpu::slot_record& record = *to->position.record;
   record = {};
-  record.last_token = in.last_token;
+  record.last_token = in.last_tokens.empty() ? no_token : in.last_tokens.back();
   record.generated = in.sampler.generated;
   record.frozen = in.frozen;
   fill_penalties(to->position, in.sampler.penalties);
@@ -151,17 +155,36 @@ result<void> gpu_backend::launch(const tick_plan& plan, tick_result& out) {
   launched_ = out.tick;
   out.rows.resize(plan.rows.size());
   rows_.clear();
+  tokens_.assign(plan.tokens.begin(), plan.tokens.end());
+  room_ = max_tick_tokens_;
+  for (const row& r : plan.rows) room_ -= r.kind == row_kind::decode ? 1 : r.tokens;
   rules_.begin_tick(out.tick);
   for (const row& r : plan.rows)
     if (auto brought = bring_in(r.slot); !brought) return brought;
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     rows_.push_back(row_of(plan.rows[i], out.rows[i]));
-    if (plan.rows[i].sample && !plan.rows[i].sync) rows_.back().allowed = rules_.mask(plan.rows[i]);
+    if (rows_.back().sample && !rows_.back().sync) rows_.back().allowed = rules_.mask(plan.rows[i]);
   }
-  return runner_->launch({rows_, plan.tokens});
+  return runner_->launch({rows_, tokens_});
 }
 
-tick_row gpu_backend::row_of(const row& r, row_result& out) const {
+/// Feeds the last tokens of a slot that the host knows, or as many as the tick has room for.
+void gpu_backend::feed_run(const row& r, tick_row& to, row_result& out) {
+  const auto run = rules_.run(r.slot);
+  if (run.empty()) return;
+  check(r.group == 0, "a run of tokens in a group");
+  const std::size_t more = std::min<std::size_t>(run.size() - 1, room_);
+  room_ -= static_cast<std::uint32_t>(more);
+  to.first_token = static_cast<std::uint32_t>(tokens_.size());
+  to.tokens = static_cast<std::uint32_t>(1 + more);
+  tokens_.insert(tokens_.end(), run.begin(), run.begin() + static_cast<std::ptrdiff_t>(to.tokens));
+  rules_.drop_last_tokens(r.slot, to.tokens);
+  out.unfed = static_cast<std::uint32_t>(rules_.last_tokens(r.slot).size());
+  to.sample = to.sample && out.unfed == 0;
+  to.sync = to.sync && to.sample;
+}
+
+tick_row gpu_backend::row_of(const row& r, row_result& out) {
   reset(out, r.slot);
   tick_row to;
   to.slot = r.slot;
@@ -170,9 +193,13 @@ tick_row gpu_backend::row_of(const row& r, row_result& out) const {
   to.sample = r.sample, to.sync = r.sync;
   to.score = r.kind == row_kind::score, to.score_next = r.score_next, to.score_top = r.score_top;
   to.group = r.group, to.weight = r.weight;
-  to.copied = r.logits == logits_wanted::all              ? tick_row::copies::all
-              : r.logits == logits_wanted::last || r.sync ? tick_row::copies::last
-                                                          : tick_row::copies::none;
+  to.copied = r.logits == logits_wanted::none && !r.sync                     ? tick_row::copies::none
+              : r.logits == logits_wanted::all && r.kind != row_kind::decode ? tick_row::copies::all
+                                                                             : tick_row::copies::last;
+  if (r.kind == row_kind::decode)
+    feed_run(r, to, out);
+  else
+    rules_.drop_last_tokens(r.slot, rules_.last_tokens(r.slot).size());
   if (to.copied == tick_row::copies::none) return to;
   const std::size_t positions = to.copied == tick_row::copies::all ? std::max(to.tokens, 1u) : 1;
   out.logits.resize(positions * vocab_);
@@ -187,8 +214,7 @@ result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
   if (!done) return done.error();
   check_groups(plan, *done);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, (*done)[i], out.tick, out.rows[i]);
-  rules_.end_tick(out);
-  return {};
+  return runner_->force(rules_.end_tick(out));
 }
 
 void gpu_backend::report(const tick_plan& plan, std::size_t index, const kernels::gpu::row_outcome& done,
@@ -312,7 +338,9 @@ result<void> gpu_backend::hand_over() {
   ++handed_over_;
   if (next.parked) {
     const kernels::gpu::sampler_position& position = from->position;
-    next.parked->last_token = position.record->last_token;
+    next.parked->last_tokens = std::move(next.last_tokens);
+    if (const token_id last = position.record->last_token; next.parked->last_tokens.empty() && last != no_token)
+      next.parked->last_tokens = {last};
     next.parked->frozen = position.record->frozen != 0;
     next.parked->sampler.generated = position.record->generated;
     next.parked->sampler.penalties.resize(position.record->penalty_count);

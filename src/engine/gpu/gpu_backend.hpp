@@ -42,8 +42,9 @@ class gpu_backend final : public backend {
     std::uint32_t stage;
     parked_sequence* parked;  // null: only the state
     model::state_value* state;
-    const std::byte* memory;  // the target, if it is already allocated
-    std::uint64_t copy = 0;   // its number in the mover, once handed over
+    const std::byte* memory;                 // the target, if it is already allocated
+    std::uint64_t copy = 0;                  // its number in the mover, once handed over
+    std::vector<token_id> last_tokens = {};  // of `parked`, if the host knows them
   };
   // A state being copied in: with the fetcher, then in the stage's pinned memory, then on the device.
   struct arrival {
@@ -61,7 +62,8 @@ class gpu_backend final : public backend {
 
   [[nodiscard]] result<void> give_prior(slot_id slot, const sampling::sampling_params& params);
   [[nodiscard]] kernels::gpu::sampler_start start_of(const sampling::sampling_params& params);
-  [[nodiscard]] kernels::gpu::tick_row row_of(const row& r, row_result& out) const;
+  [[nodiscard]] kernels::gpu::tick_row row_of(const row& r, row_result& out);
+  void feed_run(const row& r, kernels::gpu::tick_row& to, row_result& out);
   void report(const tick_plan& plan, std::size_t index, const kernels::gpu::row_outcome& done, std::uint64_t tick,
               row_result& out);
   void drop_logits(slot_id slot);
@@ -94,6 +96,9 @@ class gpu_backend final : public backend {
   // Of the current command; members, so that the next one does not allocate.
   std::vector<kernels::gpu::bias_entry> bias_;
   std::vector<kernels::gpu::tick_row> rows_;
+  std::vector<token_id> tokens_;
+  std::uint32_t room_ = 0;  // for tokens of runs beyond those planned
+  const std::uint32_t max_tick_tokens_;
   slot_rules rules_;
 
   state_mover mover_;    // of states copied out

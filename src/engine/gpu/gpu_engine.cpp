@@ -122,6 +122,7 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   about.slots = options.slots;
   about.max_tick_tokens = options.max_tick_tokens;
   about.max_tick_rows = options.max_tick_rows;
+  about.forced_max = usual_forced_max;
   about.state = {info.state, options.state_type};
   return make_runner_engine(std::move(*runner), std::move(about));
 }
@@ -132,6 +133,7 @@ std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_ru
   info.top_logprobs_max = kernels::gpu::top_logprobs_most;
   info.chunk_tokens = sizes.chunk_tokens;
   info.constrains = info.rules_wait = true;
+  info.forced_max = std::min(info.forced_max, kernels::gpu::forced_most);
   info.coming_max = std::max(sizes.state_stages / 4, 1u);
   info.leaving_max = sizes.state_stages - info.coming_max;
   info.memory = sizes.memory;

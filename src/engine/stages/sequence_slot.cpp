@@ -1,14 +1,12 @@
 #include "engine/stages/sequence_slot.hpp"
 
-#include <utility>
-
 #include "base/check.hpp"
 
 namespace skein::engine {
 
 void sequence_slot::start(const sampling::sampling_params& params) {
   sampler_.start(params);
-  last_token_ = no_token;
+  last_tokens_.clear();
   frozen_ = false;
   awaits_sample_ = false;
   kept_logits_.assign(kept_logits_.size(), 0.0f);
@@ -23,25 +21,23 @@ void sequence_slot::copy_position(const sequence_slot& from) {
   const sampling::sampling_params own = sampler_.params();
   start(own);
   sampler_.restore(from.sampler_.save());
-  last_token_ = from.last_token_;
+  last_tokens_ = from.last_tokens_;
   frozen_ = from.frozen_;
 }
 
 void sequence_slot::save(parked_sequence& out) const {
   check(!awaits_sample_, "a slot parked between its logits and the draw");
   out.sampler = sampler_.save();
-  out.last_token = last_token_;
+  out.last_tokens = last_tokens_;
   out.frozen = frozen_;
 }
 
 void sequence_slot::restore(const sampling::sampling_params& params, const parked_sequence& in) {
   start(params);
   sampler_.restore(in.sampler);
-  last_token_ = in.last_token;
+  last_tokens_ = in.last_tokens;
   frozen_ = in.frozen;
 }
-
-token_id sequence_slot::take_last_token() { return std::exchange(last_token_, no_token); }
 
 stop_cause sequence_slot::accept(token_id token) {
   const bool ends = sampler_.is_stop(token) || sampler_.is_complete();
@@ -54,7 +50,7 @@ stop_cause sequence_slot::accept(token_id token) {
 }
 
 void sequence_slot::accept(token_id token, stop_cause decided) {
-  last_token_ = token;
+  last_tokens_.push_back(token);
   if (decided != stop_cause::none) frozen_ = true;
 }
 

@@ -26,6 +26,17 @@ void report_sample(row_result& out, const sampling::sampler::sampled& sampled, s
   out.stopped = stopped;
 }
 
+std::uint32_t planned_tokens(const tick_plan& plan) {
+  std::uint32_t tokens = 0;
+  for (const row& r : plan.rows) tokens += r.kind == row_kind::decode ? 1 : r.tokens;
+  return tokens;
+}
+
+/// A decode row has logits of one position, however many tokens it feeds.
+logits_wanted wanted_of(const row& r) {
+  return r.logits == logits_wanted::all && r.kind == row_kind::decode ? logits_wanted::last : r.logits;
+}
+
 }  // namespace
 
 stage_backend::stage_backend(std::unique_ptr<kernels::stages> stages, const stage_engine_options& shape)
@@ -34,6 +45,8 @@ stage_backend::stage_backend(std::unique_ptr<kernels::stages> stages, const stag
       layers_(shape.layers),
       vocab_(shape.vocab),
       max_logit_rows_(shape.limits.max_logit_rows),
+      max_tick_tokens_(shape.limits.max_rows),
+      forced_max_(shape.forced_max),
       groups_(shape.vocab),
       logits_(std::size_t{max_logit_rows_} * vocab_) {
   check(max_logit_rows_ > 0);
@@ -101,6 +114,7 @@ result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& 
   runs_.clear();
   wanted_.clear();
   wanted_rows_.clear();
+  room_ = max_tick_tokens_ - planned_tokens(plan);
   for (std::uint32_t i = 0; i < plan.rows.size(); ++i) pack_row(plan, i, results[i]);
   if (tokens_.empty()) return {};
 
@@ -126,29 +140,43 @@ void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_res
   if (r.kind == row_kind::decode && slot.frozen()) return;
 
   const auto first_row = static_cast<std::uint32_t>(tokens_.size());
-  const token_id last_token = slot.take_last_token();
+  bool samples = r.sample && !slot.frozen();
   if (r.kind == row_kind::decode) {
-    check(!slot.awaits_sample(), "a decode row before its draw");
-    check(last_token != no_token, "a decode row in a slot that has sampled nothing");
-    tokens_.push_back(last_token);
+    samples &= pack_last_tokens(slot, r, out);
   } else {
+    slot.drop_last_tokens(slot.last_tokens().size());
     slot.drop_logits();
     const auto given = std::span(plan.tokens).subspan(r.first_token, r.tokens);
     tokens_.insert(tokens_.end(), given.begin(), given.end());
   }
   const auto tokens = static_cast<std::uint32_t>(tokens_.size()) - first_row;
   runs_.push_back({r.slot, first_row, tokens});
-  want_logits(r, index, tokens, r.sample && !slot.frozen(), out);
+  want_logits(r, index, tokens, samples, out);
+}
+
+/// Feeds the last tokens of the slot, or as many as the tick has room for. False if some are left.
+bool stage_backend::pack_last_tokens(sequence_slot& slot, const row& r, row_result& out) {
+  check(!slot.awaits_sample(), "a decode row before its draw");
+  const auto waiting = slot.last_tokens();
+  check(!waiting.empty(), "a decode row in a slot that has sampled nothing");
+  check(r.group == 0 || waiting.size() == 1, "a run of tokens in a group");
+  const std::size_t more = std::min<std::size_t>(waiting.size() - 1, room_);
+  room_ -= static_cast<std::uint32_t>(more);
+  tokens_.insert(tokens_.end(), waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(1 + more));
+  slot.drop_last_tokens(1 + more);
+  out.unfed = static_cast<std::uint32_t>(slot.last_tokens().size());
+  return out.unfed == 0;
 }
 
 void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool samples,
                                 row_result& out) {
   const std::uint32_t last = tokens - 1;
-  const bool every_position = r.logits == logits_wanted::all;
-  const bool last_position = samples || r.logits == logits_wanted::last;
+  const logits_wanted copied = wanted_of(r);
+  const bool every_position = copied == logits_wanted::all;
+  const bool last_position = samples || copied == logits_wanted::last;
   const std::uint32_t scored = scores_of(r, tokens);
   out.scores.resize(scored);
-  if (every_position || r.logits == logits_wanted::last || (samples && r.sync))
+  if (every_position || copied == logits_wanted::last || (samples && r.sync))
     out.logits.resize(std::size_t{every_position ? tokens : 1} * vocab_);
 
   const auto first_row = static_cast<std::uint32_t>(tokens_.size()) - tokens;
@@ -181,7 +209,7 @@ void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wan
                                row_result& out) {
   const row& r = plan.rows[wanted.row];
   sequence_slot& slot = slots_[r.slot];
-  if (r.logits == logits_wanted::all)
+  if (wanted_of(r) == logits_wanted::all)
     std::ranges::copy(logits, out.logits.begin() + static_cast<std::ptrdiff_t>(std::size_t{wanted.position} * vocab_));
   else if (wanted.last && !out.logits.empty())
     std::ranges::copy(logits, out.logits.begin());
@@ -197,6 +225,18 @@ void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wan
   } else {
     const auto sampled = slot.sampler().sample(logits);
     report_sample(out, sampled, slot.accept(sampled.token));
+    force(slot, out);
+  }
+}
+
+/// Takes the tokens that can only come after the sampled one.
+void stage_backend::force(sequence_slot& slot, row_result& out) const {
+  while (out.stopped == stop_cause::none && out.forced.size() < forced_max_) {
+    const token_id next = slot.sampler().forced();
+    if (next == no_token) return;
+    slot.sampler().record(next);
+    out.forced.push_back(next);
+    out.stopped = slot.accept(next);
   }
 }
 

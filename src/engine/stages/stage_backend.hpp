@@ -46,6 +46,8 @@ class stage_backend : public backend {
 
   [[nodiscard]] result<void> run(const tick_plan& plan, std::vector<row_result>& results);
   void pack_row(const tick_plan& plan, std::uint32_t index, row_result& out);
+  [[nodiscard]] bool pack_last_tokens(sequence_slot& slot, const row& r, row_result& out);
+  void force(sequence_slot& slot, row_result& out) const;
   void want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool samples, row_result& out);
   void read_logits(const tick_plan& plan, const kernels::batch& batch, std::vector<row_result>& results);
   void use_logits(const tick_plan& plan, const wanted_position& wanted, std::span<float> logits, row_result& out);
@@ -58,11 +60,12 @@ class stage_backend : public backend {
   const model::state_format state_;  // fp32
   const std::uint32_t layers_;
   const std::uint32_t vocab_;
-  const std::uint32_t max_logit_rows_;
+  const std::uint32_t max_logit_rows_, max_tick_tokens_, forced_max_;
   std::vector<sequence_slot> slots_;
 
   // Of the current tick; members, so that the next one does not allocate.
   group_mixer groups_;
+  std::uint32_t room_ = 0;  // for tokens of runs beyond those planned
   std::vector<token_id> tokens_;
   std::vector<kernels::sequence_run> runs_;
   std::vector<wanted_position> wanted_;

@@ -29,6 +29,7 @@ engine_info describe_stage_engine(const kernels::stages& stages, const stage_eng
   check(stages.state_floats() == options.state.floats(), "stages with states of another layout");
   info.state = options.state;
   info.constrains = true;
+  info.forced_max = options.forced_max;
   info.memory = plan_stage_engine(stages.memory(), options);
   return info;
 }

@@ -15,7 +15,8 @@ struct stage_engine_options {
   model::state_layout state;  ///< of the stages, whose states are fp32
   std::uint32_t layers = 0, vocab = 0;
   std::uint32_t max_tick_rows = 64;
-  kernels::stage_limits limits;  ///< limits of the stages; max_rows is the token limit of a tick
+  std::uint32_t forced_max = usual_forced_max;  ///< engine_info::forced_max; 0: every token has a tick of its own
+  kernels::stage_limits limits;                 ///< limits of the stages; max_rows is the token limit of a tick
 };
 
 /// An engine over any stages: CPU, reference or those of a test.

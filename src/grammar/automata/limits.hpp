@@ -24,6 +24,7 @@ struct limits {
   std::uint32_t whitespace_max = 256;       ///< bytes of white space between two tokens of JSON
   std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
   bool plain_numbers = false;               ///< integers without fraction and exponent, constants in one form
+  bool plain_texts = false;                 ///< names and constants without escape sequences that they do not need
   bool calls = false;                       ///< "name" comes before "arguments" in objects of these two names
 };
 
@@ -33,6 +34,7 @@ struct limits {
   made.whitespace_max = 32;
   made.number_bytes_max = 24;
   made.plain_numbers = true;
+  made.plain_texts = true;
   return made;
 }
 

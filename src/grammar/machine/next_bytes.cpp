@@ -23,6 +23,13 @@ void next_bytes::add_value(std::uint32_t node, byte_set& to) const {
   to.add('0', '9');
 }
 
+void next_bytes::add_text(std::uint32_t state, byte_set& to) const {
+  const auto& of = *program_.text;
+  if (of.open[state]) return to.add(0, 255);
+  for (unsigned byte = 0; byte < 256; ++byte)
+    if (of.step(state, static_cast<unsigned char>(byte)) != dfa::dead) to.add(static_cast<unsigned char>(byte));
+}
+
 void next_bytes::add(const thread& t, byte_set& to) const {
   const auto add = [&](std::string_view bytes) {
     for (const char byte : bytes) to.add(static_cast<unsigned char>(byte));
@@ -31,7 +38,7 @@ void next_bytes::add(const thread& t, byte_set& to) const {
     case at::string:
     case at::name: return strings_.add_bytes(t, to);
     case at::word: return to.add(static_cast<unsigned char>(json_words[t.spec][t.a]));
-    case at::text: return to.add(0, 255);
+    case at::text: return add_text(t.a, to);
     case at::rule: return to.add(program_.instructions[t.a].low, program_.instructions[t.a].high);
     case at::number:
       add("0123456789-+.eE");

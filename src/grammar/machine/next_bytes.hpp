@@ -15,6 +15,7 @@ class next_bytes {
 
  private:
   void add_value(std::uint32_t node, byte_set& to) const;
+  void add_text(std::uint32_t state, byte_set& to) const;
 
   const program& program_;
   const frame_store& frames_;

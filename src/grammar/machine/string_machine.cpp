@@ -45,6 +45,9 @@ char32_t code_at(std::string_view text, std::size_t at) {
   return code;
 }
 
+/// A JSON string has this byte only as an escape sequence.
+bool needs_escape(unsigned char byte) { return byte < 0x20 || byte == '"' || byte == '\\'; }
+
 std::size_t words_of(const program::object_spec& spec) { return spec.required.size(); }
 
 }  // namespace
@@ -171,22 +174,24 @@ void string_machine::add_bytes(const thread& t, byte_set& to) const {
   switch (t.escape & 7) {
     case plain: break;
     case escaped: return add("\"\\/bfnrtu");
-    case bytes: return to.add(t.escape >> 5 & 0xff, t.escape >> 13 & 0xff);
+    case bytes:
+      if (is_listed(t)) break;
+      return to.add(static_cast<unsigned char>(t.escape >> 5), static_cast<unsigned char>(t.escape >> 13));
     case low_backslash: return add("\\");
     case low_letter: return add("u");
     default: return add("0123456789abcdefABCDEF");
   }
-  add("\"\\");
-  const bool is_name = t.where == thread::at::name;
-  if (is_name ? t.d != 0 : !program_.strings[t.spec].literal) return to.add(0x20, 0xff);
-  const auto& texts = is_name ? program_.objects[t.spec].names : program_.strings[t.spec].literals;
+  if (!is_listed(t)) return to.add(0x20, 0xff);
+  const auto& texts = listed(t);
+  if (!program_.bounds.plain_texts) to.add('\\');
   for (auto first = t.a; first < t.b;) {
     if (texts[first].size() <= t.c) {
+      to.add('"');
       ++first;
       continue;
     }
     const auto byte = static_cast<unsigned char>(texts[first][t.c]);
-    to.add(byte);
+    to.add(needs_escape(byte) ? '\\' : byte);
     auto last = t.b;
     narrow(texts, first, last, t.c, byte);
     first = last;
@@ -198,9 +203,19 @@ bool string_machine::is_listed(const thread& t) const {
   return t.where == thread::at::name ? t.d == 0 : program_.strings[t.spec].literal;
 }
 
+const std::vector<std::string>& string_machine::listed(const thread& t) const {
+  return t.where == thread::at::name ? program_.objects[t.spec].names : program_.strings[t.spec].literals;
+}
+
+/// True if an escape sequence may come next.
+bool string_machine::may_escape(const thread& t) const {
+  if (!program_.bounds.plain_texts || !is_listed(t)) return any_code(t, 0, 0x10ffff);
+  return any_code(t, 0, 0x1f) || any_code(t, '"', '"') || any_code(t, '\\', '\\');
+}
+
 bool string_machine::any_listed(const thread& t, char32_t first, char32_t last) const {
   const bool is_name = t.where == thread::at::name;
-  const auto& texts = is_name ? program_.objects[t.spec].names : program_.strings[t.spec].literals;
+  const auto& texts = listed(t);
   for (auto i = t.a; i < t.b; ++i) {
     if (texts[i].size() <= t.c) continue;
     const auto code = code_at(texts[i], t.c);
@@ -243,7 +258,7 @@ bool string_machine::read(thread& t, unsigned char byte) const {
   if (t.escape == plain) {
     if (byte == '\\') {
       t.escape = escaped;
-      return any_code(t, 0, 0x10ffff);
+      return may_escape(t);
     }
     if (byte < 0x20) return false;
     if (byte < 0x80) return feed(t, byte) && ended_character(t);

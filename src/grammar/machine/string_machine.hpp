@@ -50,6 +50,8 @@ class string_machine {
   [[nodiscard]] bool ended_character(const thread& t) const;
   [[nodiscard]] bool feed_code(thread& t, char32_t code) const;
   [[nodiscard]] bool is_listed(const thread& t) const;
+  [[nodiscard]] const std::vector<std::string>& listed(const thread& t) const;
+  [[nodiscard]] bool may_escape(const thread& t) const;
   [[nodiscard]] bool any_listed(const thread& t, char32_t first, char32_t last) const;
   [[nodiscard]] bool any_code(const thread& t, char32_t first, char32_t last) const;
 

@@ -204,6 +204,33 @@ BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_continues_as_the_first) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(forced_tokens_count_as_sampled_ones) {
+  device_samplers device(limits);
+  const sampling_params p = lively(31);
+  sampling::sampler host(vocab);
+  host.start(p);
+  device.start(2, p);
+  device.start(5, p);
+  const auto sample_both = [&](std::uint32_t n) {
+    const auto logits = peaked_logits(n);
+    const auto sampled = device.sample(std::vector<slot_id>{2}, logits).front();
+    const auto expected = host.sample(logits);
+    BOOST_REQUIRE_EQUAL(sampled.token, expected.token);
+    check_scores(sampled.scores, expected.logprobs);
+  };
+  for (std::uint32_t n = 0; n < 5; ++n) sample_both(n);
+  gpu::forced_run run{.slot = 2, .count = 4, .tokens = {401, 4999, 401, 0}}, ends = run;
+  ends.slot = 5, ends.count = 1, ends.stopped = gpu::sample_stop::stop_id;
+  gpu::require(device.samplers.force(device.in, std::vector{run, ends}));
+  for (std::uint32_t i = 0; i < run.count; ++i) host.record(run.tokens[i]);
+  BOOST_CHECK_EQUAL(device.record(2).generated, 9u);
+  BOOST_CHECK_EQUAL(device.record(2).last_token, 0);
+  BOOST_CHECK_EQUAL(device.record(2).frozen, 0u);
+  BOOST_CHECK_EQUAL(device.record(5).last_token, 401);
+  BOOST_CHECK_EQUAL(device.record(5).frozen, 1u);
+  for (std::uint32_t n = 5; n < 20; ++n) sample_both(n);
+}
+
 BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
   device_samplers device(limits);
   sampling_params p = lively(21);
