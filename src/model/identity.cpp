@@ -154,16 +154,21 @@ using some_bits = std::array<std::uint16_t, widened_elements>;
 bool narrow_quickly(const some_bits& halves, some_bits& to) {
   constexpr std::uint16_t magnitude_bits = 0x7fff, least_normal = 0x400, rebias = 112 << 7;
   constexpr std::uint16_t to_sign = 0x8000 - 0x7800;  // from infinity less the least normal number
-  std::uint16_t wrong = 0;
+  some_bits wrong;
   for (std::size_t i = 0; i < widened_elements; ++i) {
     const auto magnitude = static_cast<std::uint16_t>(halves[i] & magnitude_bits);
+    const auto is_number = static_cast<std::uint16_t>(magnitude == 0 ? 0 : 0xffff);  // not a zero
     const auto above = static_cast<std::uint16_t>(magnitude - least_normal);
     const auto range = static_cast<std::uint16_t>((above | (above + to_sign)) & 0x8000);
     const auto moved = static_cast<std::uint16_t>((magnitude >> 3) + rebias);
-    wrong |= static_cast<std::uint16_t>((magnitude & 7) | (magnitude == 0 ? 0 : range));
-    to[i] = static_cast<std::uint16_t>((halves[i] & 0x8000) | (magnitude == 0 ? 0 : moved));
+    wrong[i] = static_cast<std::uint16_t>((magnitude & 7) | (range & is_number));
+    to[i] = static_cast<std::uint16_t>((halves[i] & 0x8000) | (moved & is_number));
   }
-  return wrong == 0;
+  std::array<std::uint64_t, widened_elements / 4> words;
+  std::memcpy(words.data(), wrong.data(), sizeof words);
+  std::uint64_t any = 0;
+  for (const std::uint64_t word : words) any |= word;
+  return any == 0;
 }
 
 /// narrow_quickly for `count` elements of fp16; those behind them become zero.
