@@ -190,6 +190,25 @@ test('chat: a session keeps turns with calls and knows them again', async () => 
   isCall(second.body.choices[0].message.tool_calls[0].function);
 });
 
+test('chat: a fork and an earlier version of a session go on after a call', async () => {
+  const turn = (id, fields) => servers[0].post('/v1/chat/completions',
+    { ...base, session_id: id, parallel_tool_calls: false, temperature: 0, tool_choice: 'required', ...fields });
+  const first = (await turn('trunk', {})).body.choices[0].message;
+  const result = (content) => [...messages, first, { role: 'tool', tool_call_id: first.tool_calls[0].id, content }];
+  const five = await turn('trunk', { messages: result('5') });
+  assert.equal((await servers[0].post('/v1/sessions/trunk/fork', { to: 'branch', version: 1 })).status, 200);
+  assert.equal((await servers[0].post('/v1/sessions/trunk/rollback', { version: 1 })).body.head, 1);
+  for (const id of ['branch', 'trunk']) {
+    const again = await turn(id, { messages: result('5') });
+    assert.equal(again.status, 200, JSON.stringify(again.body));
+    assert.ok(again.body.usage.prompt_tokens_details.cached_tokens > 0, 'the call and its question are known');
+    const calls = (of) => of.body.choices[0].message.tool_calls.map((c) => c.function);
+    assert.deepEqual(calls(again), calls(five));
+    const { body } = await servers[0].get(`/v1/sessions/${id}?transcript=true`);
+    assert.deepEqual(body.transcript.map((v) => v.messages.at(-1).role), ['user', 'tool']);
+  }
+});
+
 const flat = [add, now].map((f) => ({ type: 'function', ...f }));
 
 test('responses: calls, whole and streamed, and their results', async () => {
