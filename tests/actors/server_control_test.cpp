@@ -8,8 +8,6 @@
 #include "actors/request/service/api_service.hpp"
 #include "tests/actors/generation_bench.hpp"
 
-namespace {
-
 using namespace skein;
 using namespace skein::request;
 using namespace std::chrono_literals;
@@ -60,6 +58,8 @@ struct control_bench : test::generation_bench {
   api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
   std::unique_ptr<connection::http_call> call;
 };
+
+namespace {
 
 const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}],"max_tokens":20,"stream":true})";
 
