@@ -149,8 +149,8 @@ bool all_f16(const widened_values& values) {
 
 using some_bits = std::array<std::uint16_t, widened_elements>;
 
-/// fp16 numbers as bf16 by 16-bit arithmetic, which takes a fifth of the time of widening them. False if one has bits
-/// that bf16 has not, or is subnormal or not finite.
+/// fp16 numbers as bf16 by 16-bit arithmetic, without widening them. False if one has bits that bf16 has not, or is
+/// subnormal or not finite.
 bool narrow_quickly(const some_bits& halves, some_bits& to) {
   constexpr std::uint16_t magnitude_bits = 0x7fff, least_normal = 0x400, rebias = 112 << 7;
   constexpr std::uint16_t to_sign = 0x8000 - 0x7800;  // from infinity less the least normal number
@@ -240,7 +240,7 @@ tensor_digests digests_of(const tensor_view& view) {
     }
     return found;
   }
-  // Most tensors of fp16 and fp32 have bf16 values only, so these are hashed in the same pass.
+  // If all values turn out to be bf16 values, one pass is enough.
   bool as_bf16 = view.type == dtype::f32 || view.type == dtype::f16;
   model_hash stored, narrowed;
   stored.head_of(view, view.type);

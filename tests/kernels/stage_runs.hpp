@@ -37,4 +37,11 @@ std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const ker
 /// Largest difference by largest expected value; infinite if a value is NaN (unwritten memory) or missing.
 [[nodiscard]] float difference(const std::vector<float>& got, const std::vector<float>& expected);
 
+/// One token each for `count` slots in a scattered order; the count is not divisible by 7.
+inline std::vector<kernels::sequence_run> one_token_runs(std::uint32_t count) {
+  std::vector<kernels::sequence_run> runs;
+  for (std::uint32_t i = 0; i < count; ++i) runs.push_back({(i * 7) % count, i, 1});
+  return runs;
+}
+
 }  // namespace skein::test

@@ -105,13 +105,6 @@ BOOST_AUTO_TEST_CASE(time_mix_is_so_for_heads_of_any_size) {
   });
 }
 
-/// One token each for `count` slots in a scattered order; the count is not divisible by 7.
-static std::vector<kernels::sequence_run> one_token_runs(std::uint32_t count) {
-  std::vector<kernels::sequence_run> runs;
-  for (std::uint32_t i = 0; i < count; ++i) runs.push_back({(i * 7) % count, i, 1});
-  return runs;
-}
-
 // A tick with enough one-token runs for blocks to take several heads: the same bits as in ticks of a few.
 BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   constexpr std::uint32_t heads = 9, crowd = 60, piece = 20;  // heads: one more than such a block takes; 512 in all

@@ -233,8 +233,7 @@ BOOST_AUTO_TEST_CASE(small_wkv6_blocks_change_no_bit) {
     shape.heads = 9;
     wkv6_case given(random, shape, crowd, crowd);
     const wkv6_on_device together(given, random, crowd, in), apart(given, random, crowd, in);
-    std::vector<kernels::sequence_run> runs;
-    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const auto runs = one_token_runs(crowd);
     const std::vector<token_id> ids(crowd, 0);
     const auto feed = [&](const wkv6_on_device& on, std::span<const kernels::sequence_run> some) {
       batch_upload upload(crowd, static_cast<std::uint32_t>(some.size()), 1);
@@ -259,8 +258,7 @@ BOOST_AUTO_TEST_CASE(many_wkv6_runs_of_one_token_have_the_same_bits) {
     shape.heads = 5;
     wkv6_case given(random, shape, crowd, crowd);
     const wkv6_on_device plain(given, random, crowd, in), many(given, random, crowd, in);
-    std::vector<kernels::sequence_run> runs;
-    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const auto runs = one_token_runs(crowd);
     const std::vector<token_id> ids(crowd, 0);
     batch_upload upload(room, room, 1);
     require(upload.send_rows({ids, runs}, in));
