@@ -390,7 +390,8 @@ std::vector<key> make_keys() {
       engine<&e::dtype>(
           "dtype",
           "Format of the weight matrices; auto: as in the file; of a quantised GGUF file the one of about the "
-          "same size. int8, fp8, int4 and nf4 have groups of 64 weights, int4-32 and the like of 32 or 128.")
+          "same size. int8, int4 and nf4 have a scale for 64 weights, int4-32 and the like for 32 or 128, fp8 one for "
+          "each row.")
           .texts(weight_format_words)
           .flag({"--dtype"}),
       engine<&e::weight_format>("weight_format",

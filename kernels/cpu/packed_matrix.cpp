@@ -1,7 +1,9 @@
 #include "kernels/cpu/packed_matrix.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/check.hpp"
 #include "kernels/cpu/matrix_format.hpp"
@@ -76,6 +78,20 @@ class row_reader {
   std::ptrdiff_t output_stride_, input_stride_;
 };
 
+using scale_line = std::array<std::uint16_t, panel_outputs>;
+
+/// The scales of the rows of `count` outputs; 0 for absent ones.
+scale_line row_scales(const row_reader& rows, weight_element element, std::size_t first, std::size_t count,
+                      std::size_t inputs) {
+  scale_line scales{};
+  std::vector<float> row(inputs);
+  for (std::size_t j = 0; j < count; ++j) {
+    copy_elements(rows.part(first + j, 0, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(row.data()));
+    scales[j] = row_scale(element, row);
+  }
+  return scales;
+}
+
 }  // namespace
 
 packed_matrix::packed_matrix(const tensor_view& view, bool transposed, weight_format format, thread_pool& pool)
@@ -121,9 +137,11 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
   };
   alignas(64) float weights[group_max];
   std::uint8_t codes[panel_outputs][group_max];
+  const bool of_rows = has_row_scale(format_.element) && !view.quantised();
+  const auto row = of_rows ? row_scales(rows, format_.element, first, count, inputs_) : scale_line{};
   for (std::size_t input = 0; input < inputs_; input += format_.group) {
     const std::size_t inputs = std::min<std::size_t>(format_.group, inputs_ - input);
-    std::uint16_t scales[panel_outputs] = {};  // absent outputs have the scale 0
+    scale_line scales{};  // absent outputs have the scale 0
     std::memset(codes, 0, sizeof codes);
     for (std::size_t j = 0; j < count; ++j) {
       const auto of_group = std::span(codes[j]).first(inputs);
@@ -134,10 +152,10 @@ void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std
         continue;
       }
       copy_elements(rows.part(first + j, input, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(weights));
-      scales[place_of_scale(j)] = quantise_group(format_.element, std::span(weights).first(inputs), of_group);
+      scales[place_of_scale(j)] = quantise_group(format_.element, std::span(weights).first(inputs), of_group, row[j]);
     }
     std::byte* lines = memory_.data() + panel * panel_bytes() + offset_of(input);
-    std::memcpy(lines, scales, sizeof scales);
+    std::memcpy(lines, scales.data(), sizeof scales);
     lines += scale_line_bytes;
     for (std::size_t i = 0; i < inputs; i += line_inputs, lines += coded_line_bytes)
       write_codes(codes, i, format_.element, lines);

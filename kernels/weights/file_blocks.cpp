@@ -71,6 +71,17 @@ float read_group(const tensor_view& matrix, std::size_t output, std::size_t inpu
   return of.scale_type == dtype::f16 ? f16_to_f32(scale) : bf16_to_f32(scale);
 }
 
+std::uint16_t read_row_scale(const tensor_view& matrix, std::size_t output) {
+  const quantised_codes& of = matrix.codes;
+  check(of.type == code_type::fp8 && of.group > 0);
+  const auto columns = static_cast<std::size_t>(matrix.shape[1]), groups = (columns + of.group - 1) / of.group;
+  const auto* const codes = reinterpret_cast<const std::uint8_t*>(matrix.data) + output * of.row_bytes(columns);
+  if (std::any_of(codes, codes + columns, is_nan_of_e4m3)) return f32_to_bf16(std::numeric_limits<float>::quiet_NaN());
+  std::uint16_t scale;
+  std::memcpy(&scale, of.scales + output * groups * sizeof scale, sizeof scale);
+  return scale;
+}
+
 tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count) {
   tensor_view rows = matrix;
   rows.shape[0] = count;

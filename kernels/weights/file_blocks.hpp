@@ -19,6 +19,10 @@ float read_block(const tensor_view& matrix, std::size_t output, std::size_t inpu
 [[nodiscard]] float read_group(const tensor_view& matrix, std::size_t output, std::size_t input,
                                std::span<std::uint8_t> codes);
 
+/// The scale of a row of a matrix whose file has one for all groups of it (fp8), as row_scale() returns it: NaN also if
+/// a code is NaN.
+[[nodiscard]] std::uint16_t read_row_scale(const tensor_view& matrix, std::size_t output);
+
 /// The view of some rows of a matrix.
 [[nodiscard]] tensor_view rows_of(const tensor_view& matrix, std::int64_t first, std::int64_t count);
 

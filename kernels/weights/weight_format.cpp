@@ -21,6 +21,7 @@ constexpr named_element elements[] = {{"fp32", weight_element::f32}, {"bf16", we
                                       {"nf4", weight_element::nf4}};
 
 constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
+constexpr bool has_group_sizes(weight_element element) { return is_quantised(element) && !has_row_scale(element); }
 
 struct group_ending {
   std::string_view text;
@@ -38,7 +39,7 @@ constexpr bool lists_all_formats(std::string_view list) {
   };
   for (const auto& each : elements)
     for (const auto& [ending, group] : group_endings)
-      if ((ending.empty() || is_quantised(each.element)) && !begins_with(each.name, ending)) return false;
+      if ((ending.empty() || has_group_sizes(each.element)) && !begins_with(each.name, ending)) return false;
   return list.empty();
 }
 static_assert(lists_all_formats(weight_format_names), "base/weight_format_names.hpp must list each format once");
@@ -167,22 +168,34 @@ std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> cod
   return vanishes ? 0 : bits;
 }
 
-/// The scale for which the largest weight is at most `largest_code`, and the code of each weight in its unit.
+/// The code of each weight in units of the scale; zeros if that or its reciprocal is no finite number above 0.
 template <typename Encode>
-std::uint16_t quantise_to_range(std::span<const float> weights, std::span<std::uint8_t> codes, float largest_code,
-                                Encode encode) {
-  const std::uint16_t bits = bf16_away_from_zero(largest_magnitude(weights) / largest_code);
-  const float scale = bf16_to_f32(bits);
+void encode_by_scale(std::span<const float> weights, std::span<std::uint8_t> codes, float scale, Encode encode) {
   const float inverse = scale > 0 && std::isfinite(1 / scale) ? 1 / scale : 0;
   for (std::size_t i = 0; i < weights.size(); ++i) codes[i] = encode(weights[i] * inverse);
-  return bits;
 }
 
 std::uint16_t quantise_int8(std::span<const float> weights, std::span<std::uint8_t> codes) {
-  return quantise_to_range(weights, codes, 127, [](float w) {
+  const std::uint16_t scale = bf16_away_from_zero(largest_magnitude(weights) / 127);
+  encode_by_scale(weights, codes, bf16_to_f32(scale), [](float w) {
     return static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded(w), -127.0f, 127.0f)));
   });
+  return scale;
 }
+
+std::uint16_t quantise_fp8(std::span<const float> weights, std::span<std::uint8_t> codes, std::uint16_t scale) {
+  if (std::isnan(bf16_to_f32(scale)))
+    std::ranges::fill(codes, std::uint8_t{0});  // kernels decode finite numbers only
+  else
+    encode_by_scale(weights, codes, bf16_to_f32(scale), f32_to_e4m3);
+  return scale;
+}
+
+bool all_finite(std::span<const float> weights) {
+  return std::ranges::all_of(weights, [](float w) { return std::isfinite(w); });
+}
+
+std::uint16_t nan_scale() { return f32_to_bf16(std::numeric_limits<float>::quiet_NaN()); }
 
 }  // namespace
 
@@ -220,7 +233,10 @@ std::optional<weight_format> parse_weight_format(std::string_view text) {
   for (const auto& each : elements) {
     if (!text.starts_with(each.name)) continue;
     const std::string_view rest = text.substr(each.name.size());
-    if (!is_quantised(each.element)) return rest.empty() ? std::optional(weight_format{each.element, 0}) : std::nullopt;
+    if (!has_group_sizes(each.element)) {
+      const std::uint16_t group = is_quantised(each.element) ? default_group : 0;
+      return rest.empty() ? std::optional(weight_format{each.element, group}) : std::nullopt;
+    }
     if (rest == "-64") return weight_format{each.element, 64};
     for (const auto& [ending, group] : group_endings)
       if (rest == ending) return weight_format{each.element, group};
@@ -228,16 +244,29 @@ std::optional<weight_format> parse_weight_format(std::string_view text) {
   return std::nullopt;
 }
 
-std::uint16_t quantise_group(weight_element element, std::span<const float> weights, std::span<std::uint8_t> codes) {
+std::uint16_t row_scale(weight_element element, std::span<const float> row) {
+  if (!has_row_scale(element)) return 0;
+  if (!all_finite(row)) return nan_scale();
+  const float largest = largest_magnitude(row);
+  if (largest < std::numeric_limits<float>::min()) return 0;
+  int exponent = 0, exponent_of_max = 0;
+  const bool fits = std::frexp(largest, &exponent) <= std::frexp(e4m3_max, &exponent_of_max);
+  // Subnormal weights then have the code 0, also in threads that do not flush them to zero.
+  constexpr int least = -116;
+  return f32_to_bf16(std::ldexp(1.0f, std::max(exponent - exponent_of_max + (fits ? 0 : 1), least)));
+}
+
+std::uint16_t quantise_group(weight_element element, std::span<const float> weights, std::span<std::uint8_t> codes,
+                             std::uint16_t of_row) {
   check(weights.size() <= group_max && codes.size() == weights.size());
-  if (!std::ranges::all_of(weights, [](float w) { return std::isfinite(w); })) {
+  if (element == weight_element::fp8) return quantise_fp8(weights, codes, of_row);
+  if (!all_finite(weights)) {
     std::ranges::fill(codes, std::uint8_t{0});
-    return f32_to_bf16(std::numeric_limits<float>::quiet_NaN());
+    return nan_scale();
   }
   switch (element) {
     case weight_element::int4: return search<int4_codes>(weights, codes);
     case weight_element::nf4: return search<nf4_codes>(weights, codes);
-    case weight_element::fp8: return quantise_to_range(weights, codes, e4m3_max, f32_to_e4m3);
     default: return quantise_int8(weights, codes);
   }
 }

@@ -29,10 +29,8 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 std::vector<weight_plan::rule> recipe(weight_format format) {
-  if (!format.quantised()) return {{"*", format}};
-  const weight_format head{weight_element::int8, format.group};
-  if (code_bits(format.element) == 8) return {{"*", format}};
-  return {{"head", head}, {"*", format}};
+  if (!format.quantised() || format.element == weight_element::int8) return {{"*", format}};
+  return {{"head", {weight_element::int8, format.group}}, {"*", format}};
 }
 
 error refused(std::string message, const char* field) {

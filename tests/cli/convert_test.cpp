@@ -3,7 +3,10 @@
 // of quantised GGUF files are kept; and that an output file appears complete or not at all.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <fstream>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "kernels/weights/weight_format.hpp"
@@ -157,6 +160,41 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_answers_as_if_it_were_quantised_while_load
   const std::vector<std::string> formats{"--dtype", "nf4", "--weight-format", "ffn.*@0-3=int8,att.key=bf16"};
   in.convert(oracle_model("tiny-7v0.pth"), formats);
   BOOST_TEST((in.logits(in.out()) == in.logits(oracle_model("tiny-7v0.pth"), formats)));
+}
+
+// Whatever the numbers of a row are: the opened file refuses other scales, and the same bits come from its original.
+BOOST_AUTO_TEST_CASE(fp8_has_one_scale_for_each_row) {
+  const convert_folder in;
+  const std::string key = "blocks.1.att.key.weight", original = in.path("in.safetensors");
+  auto plan = test::filled(test::rwkv7_plan({2, 64, 1, 64, 96, 128, 3, 2, 5, 6}, dtype::f32));
+  std::string& data = test::named(plan, key).data;
+  std::vector<float> values(64 * 64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 61) * 0.001f - 0.03f;
+  const auto row = [&](std::size_t r) { return std::span(values).subspan(r * 64, 64); };
+  std::ranges::fill(row(1), 0.0f);
+  for (float& w : row(2)) w *= 1e-37f;  // some subnormal
+  for (float& w : row(3)) w *= 1e9f;
+  std::memcpy(data.data(), values.data(), data.size());
+  test::write_file(original, test::safetensors_of(plan));
+  in.convert(original, {"--dtype", "fp8"});
+  const auto file = opened(in.out());
+  BOOST_TEST(kernels::to_string(kernels::format_of(file.find(key)->codes)) == "fp8");
+  BOOST_TEST(kernels::to_string(kernels::format_of(file.find("head.weight")->codes)) == "int8");
+  for (std::size_t r = 0; r < 64; ++r) {
+    std::uint16_t scale;
+    std::memcpy(&scale, file.find(key)->codes.scales + r * sizeof scale, sizeof scale);
+    BOOST_TEST(scale == kernels::row_scale(kernels::weight_element::fp8, row(r)), "row " << r);
+  }
+  BOOST_TEST((in.logits(in.out()) == in.logits(original, {"--dtype", "fp8"})));
+  in.convert(original, {"--dtype", "fp8", "--weight-format", "head=fp8", "--force"});
+  BOOST_TEST(kernels::to_string(kernels::format_of(opened(in.out()).find("head.weight")->codes)) == "fp8");
+
+  row(4)[63] = std::numeric_limits<float>::infinity();
+  std::memcpy(data.data(), values.data(), data.size());
+  test::write_file(original, test::safetensors_of(plan));
+  in.convert(original, {"--dtype", "fp8", "--allow-nonfinite", "--force"});
+  BOOST_TEST(
+      (in.logits(in.out(), {"--allow-nonfinite"}) == in.logits(original, {"--dtype", "fp8", "--allow-nonfinite"})));
 }
 
 BOOST_AUTO_TEST_CASE(a_changed_file_keeps_the_identity_of_the_original, *needs_oracle) {

@@ -36,6 +36,13 @@ metadata good(const std::string& note = "int4 64 fp32 8x8 " + digest) {
   return {{"skein.version", "1"}, {"skein.dtype", "int4"}, {key, note}};
 }
 
+/// A number of 16 bits in the order of bytes in files.
+std::string repeated(std::uint16_t bits, std::size_t count) {
+  std::string data;
+  for (; count > 0; --count) data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
+  return data;
+}
+
 std::string refusal(const std::string& file) {
   const auto opened = test::opened(file);
   if (!opened) return opened.error().message;
@@ -134,12 +141,44 @@ BOOST_AUTO_TEST_CASE(codes_of_nan_are_refused) {
       plan = test::filled(std::move(plan));
       for (auto& tensor : plan) {
         if (tensor.name == key + ".fp8") tensor.data.assign(64, '\x08'), tensor.data[at] = code;
-        if (tensor.name == key + ".scales") tensor.data.assign(16, '\x3c');
+        if (tensor.name == key + ".scales") tensor.data = repeated(0x3f80, 8);
       }
       const auto file = test::opened(file_of(plan, good("fp8 64 fp32 8x8 " + digest)));
       BOOST_REQUIRE_MESSAGE(file, (file ? "" : file.error().message));
       BOOST_TEST(model::identify(*file, "").nonfinite == ((code & 0x7f) == 0x7f ? key : ""));
     }
+}
+
+// A row of fp8 has one scale, a power of two: kernels may scale a whole sum by the first one.
+BOOST_AUTO_TEST_CASE(other_scales_than_powers_of_two_for_rows_are_refused) {
+  constexpr std::size_t rows = 3, groups = 2;
+  auto model = test::without(test::rwkv7_plan(test::small_dims(), dtype::f32), key);
+  model.push_back({key + ".fp8", dtype::u8, {rows, 65}, {}});
+  model.push_back({key + ".scales", dtype::bf16, {rows, groups}, {}});
+  model = test::filled(std::move(model));
+  const auto refused = [&](std::size_t at, std::uint16_t first, std::uint16_t second,
+                           const std::string& note = "fp8 64 fp32 3x65 ") {
+    for (auto& tensor : model)
+      if (tensor.name == key + ".scales")
+        tensor.data = repeated(0x3f80, rows * groups).replace(4 * at, 4, repeated(first, 1) + repeated(second, 1));
+    const auto file = test::opened(file_of(model, good(note + digest)));
+    return file ? "" : file.error().message;
+  };
+  const auto refused_both = [&](std::size_t at, int bits) {
+    return refused(at, static_cast<std::uint16_t>(bits), static_cast<std::uint16_t>(bits));
+  };
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const int bits : {0x3f80, 0x0080, 0x7f00, 0x0000, 0x7fc0, 0x7f81, 0xffc0})
+      BOOST_TEST(refused_both(row, bits) == "", std::hex << bits);
+    const std::string reason = "row " + std::to_string(row) + " of tensor '" + key + ".scales' has no scales of fp8";
+    for (const int bits : {0x3f81, 0x3fc0, 0x0040, 0x0001, 0x8000, 0xbf80, 0x7f80, 0xff80})
+      BOOST_TEST(refused_both(row, bits).find(reason) != std::string::npos, std::hex << bits);
+    BOOST_TEST(refused(row, 0x3f80, 0x4000).find(reason) != std::string::npos);
+    BOOST_TEST(refused(row, 0x0000, 0x3f80).find(reason) != std::string::npos);
+  }
+  for (const std::string group : {"32", "128"})
+    BOOST_TEST(refused(0, 0x3f80, 0x3f80, "fp8 " + group + " fp32 3x65 ")
+                   .find("'" + key + "' has group size " + group + "; accepted for fp8: 64") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -65,22 +65,26 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
   check(!from.quantised() || format == format_of(from.codes));
   const std::uint32_t bytes = block_bytes(format);
   const bool has_codes = from.quantised() || stored_in(format, from);
+  const bool one_scale = has_row_scale(format.element);
   std::size_t beyond = 0;
   for (std::uint32_t output = 0; output < panel_outputs; ++output) {
     const bool has_row = output < from.shape[0];
     if (!has_row || !has_codes || from.shape[1] < width) scratch.assign(width, 0.0f);
     if (has_row && !has_codes)
       copy_to_f32(rows_of(from, output, 1), std::span(scratch).first(static_cast<std::size_t>(from.shape[1])));
+    const std::uint16_t of_row =
+        one_scale && has_row && from.quantised() ? read_row_scale(from, output) : row_scale(format.element, scratch);
     for (std::uint32_t begin = 0; begin < width; begin += format.group) {
       std::array<std::uint8_t, group_max> codes;
       const std::uint32_t count = std::min<std::uint32_t>(format.group, width - begin);
       const auto of_group = std::span(codes).first(count);
       const bool in_file = has_row && begin < from.shape[1];
-      const float value =
+      float value =
           in_file && from.quantised() ? read_group(from, output, begin, of_group)
           : in_file && has_codes
               ? read_block(from, output, begin, of_group)
-              : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group));
+              : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group, of_row));
+      if (one_scale) value = bf16_to_f32(of_row);  // NaN also if the code of NaN is in another group
       std::uint16_t scale = f32_to_bf16(value);
       if (type == element::f16) {
         if (value > half_scale_max || value < -half_scale_max) ++beyond;

@@ -174,8 +174,9 @@ void write_quantised(const tensor_part& what, safetensors_writer& to, std::vecto
     std::vector<float> weights(columns);
     row_major_lines(view).each(what.begin * of.columns, what.end * of.columns, [&](const element_line& line) {
       kernels::cpu::copy_elements(line, matrix_format::f32, reinterpret_cast<std::byte*>(weights.data()));
+      const std::uint16_t of_row = kernels::row_scale(format.element, weights);
       write_row(columns, format, codes, scales, [&](std::size_t first, std::span<std::uint8_t> group) {
-        return kernels::quantise_group(format.element, std::span(weights).subspan(first, group.size()), group);
+        return kernels::quantise_group(format.element, std::span(weights).subspan(first, group.size()), group, of_row);
       });
       codes += code_bytes;
       scales += scale_bytes;

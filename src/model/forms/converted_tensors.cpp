@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::string_view version_key = "skein.version", dtype_key = "skein.dtype",
                            weight_format_key = "skein.weight_format", own_keys = "skein.";
+constexpr std::uint16_t row_scale_group = 64;  // of fp8: all groups of a row have the same scale
 
 struct named_codes {
   code_type type;
@@ -77,6 +80,21 @@ bool may_be_quantised(std::string_view name) {
   return name.starts_with("blocks.") && name.ends_with(".weight") && in_layer;
 }
 
+/// The first row of scales (rows, groups) in bf16 whose scales differ, or are not a normal power of two, 0 or NaN.
+std::optional<std::int64_t> row_without_one_scale(const tensor_view& scales) {
+  constexpr std::uint16_t magnitude = 0x7fff, infinity = 0x7f80, fraction = 0x7f;
+  const std::size_t groups = static_cast<std::size_t>(scales.shape[1]), bytes = groups * sizeof(std::uint16_t);
+  const std::byte* at = scales.data;
+  for (std::int64_t row = 0; row < scales.shape[0]; ++row, at += bytes) {
+    std::uint16_t first;
+    std::memcpy(&first, at, sizeof first);
+    const bool is_nan = (first & magnitude) > infinity, is_power_or_zero = first < infinity && (first & fraction) == 0;
+    const bool are_equal = std::memcmp(at, at + sizeof first, bytes - sizeof first) == 0;  // each and the next
+    if (!are_equal || !(is_nan || is_power_or_zero)) return row;
+  }
+  return std::nullopt;
+}
+
 class joining {
  public:
   joining(found_model& found, bool half_scales) : found_(found), half_scales_(half_scales) {
@@ -96,6 +114,9 @@ class joining {
       return {};
     }
     if (!may_be_quantised(name)) return fault("names a tensor that cannot be quantised");
+    const bool one_scale = note->codes == code_type::fp8;
+    if (one_scale && note->group != row_scale_group)
+      return fault("has group size " + std::to_string(note->group) + "; accepted for fp8: 64");
     const std::string_view ending = std::ranges::find(code_names, note->codes, &named_codes::type)->name;
     const auto codes = by_name_.find(name + '.' + std::string(ending)), scales = by_name_.find(name + ".scales");
     if (codes == by_name_.end() || scales == by_name_.end()) return fault("names no codes and scales of the file");
@@ -109,6 +130,12 @@ class joining {
     const bool may_be_half = half_scales_ && (note->codes == code_type::int8 || note->codes == code_type::int4);
     const bool permitted = scales_type == dtype::bf16 || (scales_type == dtype::f16 && may_be_half);
     if (!permitted || !is(second.view, note->rows, groups)) return fault("does not fit the scales");
+    if (const auto row = one_scale ? row_without_one_scale(second.view) : std::nullopt)
+      return error{
+          error_kind::bad_file,
+          "row " + std::to_string(*row) + " of tensor " + printable(second.name) +
+              " has no scales of fp8; accepted: a power of two from 2^-126 on, or 0, the same in the whole row",
+          {}};
     tensor_view joined{first.view.data, note->type, {note->rows, note->columns}, {note->columns, 1}};
     joined.codes = {note->codes, note->group, second.view.data, scales_type};
     removed_.push_back(scales->second);

@@ -27,14 +27,17 @@ struct coded_case {
         out_memory(before, output_type(how, type)),
         codes_memory(kernels::gpu::coded_bytes(f, padded(outputs), padded(inputs)), "codes") {
     upload(f);
-    for (std::uint32_t o = 0; o < outputs; ++o)
+    for (std::uint32_t o = 0; o < outputs; ++o) {
+      const std::uint16_t of_row =
+          kernels::row_scale(f.element, std::span(plain.matrix).subspan(std::size_t{o} * inputs, inputs));
       for (std::uint32_t begin = 0; begin < inputs; begin += f.group) {
         const std::uint32_t count = std::min<std::uint32_t>(f.group, inputs - begin);
         std::vector<std::uint8_t> codes(count);
         const auto weights = std::span(plain.matrix).subspan(std::size_t{o} * inputs + begin, count);
-        const std::uint16_t scale = kernels::quantise_group(f.element, weights, codes);
+        const std::uint16_t scale = kernels::quantise_group(f.element, weights, codes, of_row);
         for (std::uint32_t i = 0; i < count; ++i) weights[i] = decoded(f, codes[i], scale, type);
       }
+    }
     plain.matrix_memory = device_values(gemm_case::tiled(plain.matrix, outputs, inputs, padded(outputs)), type);
     plain.p.matrix.data = plain.matrix_memory.data();
     plain.out = before;
