@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kernels/gpu/device/convert.cuh"
-#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/hopper/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/matmul_library.hpp"
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
@@ -404,7 +404,7 @@ class layer_gemms {
     for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.matrix.outputs) / matrix_tile;
     float* parts = parts_.data();
     for (gemm& p : all.subspan(first, cut)) {
-      p.segments = segments_of(p.matrix.inputs, tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
+      p.segments = segments_of(p.matrix.depth(), tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
       if (p.segments == 1 || !ours().splits(all, rows)) continue;
       p.how.to = destination::parts, p.out = parts, p.part_stride = std::size_t{rows} * p.matrix.outputs;
       parts += p.segments * p.part_stride;

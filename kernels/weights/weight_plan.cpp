@@ -121,6 +121,10 @@ bool weight_plan::quantised() const {
   return std::ranges::any_of(rules_, [](const rule& each) { return each.format.quantised(); });
 }
 
+bool weight_plan::has(weight_element element) const {
+  return std::ranges::any_of(rules_, [&](const rule& each) { return each.format.element == element; });
+}
+
 weight_format weight_plan::of(const tensor_spec& spec, std::uint32_t layer) const {
   const weight_format base = format_of(base_).value_or(weight_format{});
   if (spec.transposed || spec.name == "emb.weight") return base;

@@ -41,6 +41,8 @@ class weight_plan {
 
   [[nodiscard]] dtype base() const { return base_; }
   [[nodiscard]] bool quantised() const;
+  /// Whether a rule has that format, even if it matches no matrix.
+  [[nodiscard]] bool has(weight_element element) const;
   /// The format of a matrix of a layer, or of one outside of the layers (layer 0).
   [[nodiscard]] weight_format of(const tensor_spec& spec, std::uint32_t layer) const;
   /// For logs and /v1/models: the name it was parsed from.

@@ -2,12 +2,14 @@
 #include <cstdint>
 
 #include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/operands.cuh"
 #if defined(SKEIN_GPU_EMULATOR)
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #endif
 
 /// The matrix instructions of sm_90a (PTX ISA, "wgmma"): the four warps of a warpgroup multiply tiles in shared memory,
-/// 64 x 16 by 16 x `columns`, asynchronously. CUDA; the emulator has the same at a warp width of 32.
+/// 64 x 16 by 16 x `columns`, asynchronously, or 64 x 32 by 32 x `columns` of e4m3. CUDA; the emulator has the same at
+/// a warp width of 32.
 namespace skein::kernels::gpu {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || SKEIN_GPU_EMULATOR == 32
@@ -16,8 +18,9 @@ namespace skein::kernels::gpu {
 
 /// The matrix descriptor of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a row
 /// XORed with the row's number modulo eight (the 128-byte swizzle of TMA); the tile begins at a multiple of 1024 bytes.
-/// Adding 2 moves 16 elements along the row. These are the lower 32 of the 64 bits that the instruction takes. The
-/// upper ones are the same for all tiles, and computing with them would add instructions between those of a short GEMM.
+/// Adding 2 moves 16 elements (32 of e4m3) along the row. These are the lower 32 of the 64 bits that the instruction
+/// takes. The upper ones are the same for all tiles, and computing with them would add instructions between those of a
+/// short GEMM.
 #if defined(SKEIN_GPU_EMULATOR)
 using descriptor = std::uint64_t;
 inline descriptor tile_descriptor(const void* tile) { return reinterpret_cast<std::uintptr_t>(tile) >> 4; }
@@ -78,45 +81,48 @@ __device__ void take_registers() {
 #define SKEIN_SUMS_80 SKEIN_SUMS_64(0), SKEIN_SUMS_16(64)
 #define SKEIN_SUMS_96 SKEIN_SUMS_64(0), SKEIN_SUMS_32(64)
 #define SKEIN_SUMS_120 SKEIN_SUMS_96, SKEIN_SUMS_16(96), SKEIN_SUMS_8(112)
-// `a`, `b` and `keep` are the numbers of the operands after the sums.
-#define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                \
-  asm volatile("{\n.reg .pred keeps;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 keeps, %" keep             \
-               ", 0;\nmov.b32 upper, " SKEIN_UPPER_DESCRIPTOR ";\nmov.b64 a, {%" a ", upper};\nmov.b64 b, {%" b \
-               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names      \
-               "}, a, b, keeps, 1, 1, 0, 0;\n}\n"                                                               \
-               : sums_list                                                                                      \
+// `kind`: depth and types. `layouts`: of both operands, which only those of 16 bits have. `a`, `b` and `keep` are the
+// numbers of the operands after the sums.
+#define SKEIN_WGMMA(columns, kind, layouts, names, a, b, keep, sums_list)                                             \
+  asm volatile("{\n.reg .pred keeps;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 keeps, %" keep                   \
+               ", 0;\nmov.b32 upper, " SKEIN_UPPER_DESCRIPTOR ";\nmov.b64 a, {%" a ", upper};\nmov.b64 b, {%" b       \
+               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns kind "\n{" names "}, a, b, keeps, 1, 1" layouts \
+               ";\n}\n"                                                                                               \
+               : sums_list                                                                                            \
                : "r"(weights), "r"(inputs), "r"(keep_sums))
-#define SKEIN_WGMMA_OF_TYPE(type)                                                        \
-  if constexpr (columns == 8)                                                            \
-    SKEIN_WGMMA("8", type, "%0,%1,%2,%3", "4", "5", "6", SKEIN_SUMS_4(0));               \
-  else if constexpr (columns == 16)                                                      \
-    SKEIN_WGMMA("16", type, "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", SKEIN_SUMS_8(0)); \
-  else if constexpr (columns == 32)                                                      \
-    SKEIN_WGMMA("32", type, SKEIN_NAMES_0, "16", "17", "18", SKEIN_SUMS_16(0));          \
-  else if constexpr (columns == 64)                                                      \
-    SKEIN_WGMMA("64", type, SKEIN_NAMES_1, "32", "33", "34", SKEIN_SUMS_32(0));          \
-  else if constexpr (columns == 128)                                                     \
-    SKEIN_WGMMA("128", type, SKEIN_NAMES_3, "64", "65", "66", SKEIN_SUMS_64(0));         \
-  else if constexpr (columns == 160)                                                     \
-    SKEIN_WGMMA("160", type, SKEIN_NAMES_4, "80", "81", "82", SKEIN_SUMS_80);            \
-  else if constexpr (columns == 192)                                                     \
-    SKEIN_WGMMA("192", type, SKEIN_NAMES_5, "96", "97", "98", SKEIN_SUMS_96);            \
-  else if constexpr (columns == 240)                                                     \
-    SKEIN_WGMMA("240", type, SKEIN_NAMES_120, "120", "121", "122", SKEIN_SUMS_120);      \
-  else                                                                                   \
-    SKEIN_WGMMA("256", type, SKEIN_NAMES_7, "128", "129", "130", SKEIN_SUMS_128(0))
+#define SKEIN_WGMMA_OF_KIND(kind, layouts)                                                        \
+  if constexpr (columns == 8)                                                                     \
+    SKEIN_WGMMA("8", kind, layouts, "%0,%1,%2,%3", "4", "5", "6", SKEIN_SUMS_4(0));               \
+  else if constexpr (columns == 16)                                                               \
+    SKEIN_WGMMA("16", kind, layouts, "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", SKEIN_SUMS_8(0)); \
+  else if constexpr (columns == 32)                                                               \
+    SKEIN_WGMMA("32", kind, layouts, SKEIN_NAMES_0, "16", "17", "18", SKEIN_SUMS_16(0));          \
+  else if constexpr (columns == 64)                                                               \
+    SKEIN_WGMMA("64", kind, layouts, SKEIN_NAMES_1, "32", "33", "34", SKEIN_SUMS_32(0));          \
+  else if constexpr (columns == 128)                                                              \
+    SKEIN_WGMMA("128", kind, layouts, SKEIN_NAMES_3, "64", "65", "66", SKEIN_SUMS_64(0));         \
+  else if constexpr (columns == 160)                                                              \
+    SKEIN_WGMMA("160", kind, layouts, SKEIN_NAMES_4, "80", "81", "82", SKEIN_SUMS_80);            \
+  else if constexpr (columns == 192)                                                              \
+    SKEIN_WGMMA("192", kind, layouts, SKEIN_NAMES_5, "96", "97", "98", SKEIN_SUMS_96);            \
+  else if constexpr (columns == 240)                                                              \
+    SKEIN_WGMMA("240", kind, layouts, SKEIN_NAMES_120, "120", "121", "122", SKEIN_SUMS_120);      \
+  else                                                                                            \
+    SKEIN_WGMMA("256", kind, layouts, SKEIN_NAMES_7, "128", "129", "130", SKEIN_SUMS_128(0))
 
-/// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T
+/// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, or 32 in the place of 16
 /// sums[4 j + 2 h + e] is output 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e.
 /// Asynchronous: wgmma_wait completes it.
-template <typename Element, int columns>
+template <typename Operand, int columns>
 __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 160 ||
                 columns == 192 || columns == 240 || columns == 256);
-  if constexpr (std::is_same_v<Element, half>) {
-    SKEIN_WGMMA_OF_TYPE("f16");
+  if constexpr (std::is_same_v<Operand, e4m3>) {
+    SKEIN_WGMMA_OF_KIND("k32.f32.e4m3.e4m3", "");
+  } else if constexpr (std::is_same_v<Operand, half>) {
+    SKEIN_WGMMA_OF_KIND("k16.f32.f16.f16", ", 0, 0");
   } else {
-    SKEIN_WGMMA_OF_TYPE("bf16");
+    SKEIN_WGMMA_OF_KIND("k16.f32.bf16.bf16", ", 0, 0");
   }
 }
 
@@ -167,7 +173,7 @@ __device__ void wgmma_registers(float (&sums)[columns / 2], const std::uint32_t 
 #undef SKEIN_SUMS_120
 #undef SKEIN_WGMMA
 #undef SKEIN_UPPER_DESCRIPTOR
-#undef SKEIN_WGMMA_OF_TYPE
+#undef SKEIN_WGMMA_OF_KIND
 #undef SKEIN_WGMMA_REGISTERS
 #undef SKEIN_WGMMA_REGISTERS_OF_TYPE
 
@@ -183,9 +189,9 @@ template <int>
 void keep_registers() {}
 template <int>
 void take_registers() {}
-template <typename Element, int columns>
+template <typename Operand, int columns>
 void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
-  emulator::begin_gemms<Element, columns>(sums, weights, inputs, keep_sums != 0);
+  emulator::begin_gemms<Operand, columns>(sums, weights, inputs, keep_sums != 0);
 }
 template <typename Element, int columns>
 void wgmma_registers(float (&sums)[columns / 2], const std::uint32_t (&weights)[4], descriptor inputs) {

@@ -3,13 +3,14 @@
 
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/gemm/matmul.hpp"
+#include "kernels/gpu/gemm/scaled_sums.cuh"
 
 /// How the products of a launch are cut into tiles and assigned to blocks; see matmul_hopper.cu. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t group_outputs = 64;  // per warpgroup
 inline constexpr unsigned warpgroup = 128;
-inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
+inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in any type
 /// Row tiles whose inputs stay in the L2 cache while all weights pass: 21 MB for the FFN key of 7.2B with the widest
 /// tiles.
 inline constexpr std::uint32_t band_tiles = 8;
@@ -63,10 +64,11 @@ struct placed_gemm {
   std::size_t part_stride;
   bool is_sent;  // by TMA, whose map describes `out` (for blocks that take tiles in turn)
   std::uint32_t outputs, out_stride;
-  std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
+  std::uint32_t depth, segment_depth;  // in tiles of 128 bytes
   std::uint32_t tiles;                 // of outputs, per segment that has blocks of its own
   std::uint32_t first_item;            // in the launch
   epilogue how;
+  sum_scales scales;  // of operands of e4m3
 };
 
 struct placed_gemms {

@@ -178,7 +178,8 @@ void check_gemms(element type, std::span<const gemm> gemms) {
   for (const gemm& p : gemms) {
     check(is_quantised(p) || p.matrix.format == row_format(type));
     check(p.in_stride >= padded(p.matrix.inputs));
-    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.matrix.inputs));
+    check((p.segments - 1) * segment_tiles(p) < p.matrix.depth());
+    check(!rounds_inputs(p) || (p.rounded.codes && p.rounded.scales));
     const bool of_sums = p.how.to == destination::add_f32 || p.how.to == destination::parts;
     check(!of_sums || p.how.function == activation_function::none);
   }

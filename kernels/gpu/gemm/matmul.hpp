@@ -46,12 +46,22 @@ enum class turn : std::uint8_t {
   second,  ///< all have the same number of outputs, and one segment
 };
 
+/// Rows that were rounded to e4m3: row t is scales[t] * codes[t, ...]. Scales are powers of two, aligned to 8 bytes;
+/// there is space for row_tile_max more than there are rows, because a tile reads those of all its rows.
+struct rounded_rows {
+  std::byte* codes = nullptr;  ///< [rows, depth of the matrix * 128]
+  float* scales = nullptr;
+};
+inline constexpr std::uint32_t row_tile_max = 320;
+
 /// out[t, o] = activation(sum over i of matrix[o, i] * in[t, i])
 /// Split-K: the inputs are cut into `segments` equal ranges of whole tiles (the last may be shorter). Each has a
 /// partial sum, in which i ascends, and the partial sums are added in order. So a GEMM of few rows can use more blocks,
 /// and a consumer that adds the partial sums itself (destination::parts, see gemm_rows) gets the same bits.
 /// matrix : quantised, or of the launch's element type
 /// in     : [rows, in_stride] of the launch's element type
+/// rounded: for a matrix that rounds its inputs, space for `in` in e4m3
+/// decoded: space for a quantised matrix as rows of the element type, where it is decoded first; or null
 /// out    : [rows, out_stride] of output_type(how, type); only the first `matrix.outputs` of a row are written
 ///          destination::parts: [segments, part_stride] floats, each segment laid out as rows
 struct gemm {
@@ -69,27 +79,28 @@ struct gemm {
   turn when = turn::any;
   /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh).
   std::uint32_t* done = nullptr;
+  rounded_rows rounded = {};
+  void* decoded = nullptr;
 };
 [[nodiscard]] constexpr bool is_quantised(const gemm& p) { return p.matrix.format.quantised(); }
+[[nodiscard]] constexpr bool rounds_inputs(const gemm& p) { return p.matrix.rounds_inputs(); }
 
 /// Input tiles per segment.
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const gemm& p) {
-  return (padded(p.matrix.inputs) / matrix_tile + p.segments - 1) / p.segments;
+  return (p.matrix.depth() + p.segments - 1) / p.segments;
 }
-/// The segments for a matrix whose launch has `output_tiles` tiles of 64 outputs in total: up to four, as long as there
-/// are at most `blocks` blocks and no segment is empty.
-[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs, std::uint32_t output_tiles,
+/// The segments for a matrix of `tiles` input tiles whose launch has `output_tiles` tiles of 64 outputs in total: up to
+/// four, as long as there are at most `blocks` blocks and no segment is empty.
+[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t tiles, std::uint32_t output_tiles,
                                                   std::uint32_t blocks) {
-  const std::uint32_t tiles = padded(inputs) / matrix_tile;
   const std::uint32_t wanted = 2 * output_tiles > blocks ? 1 : 4 * output_tiles > blocks ? 2 : 4;
   const std::uint32_t each = (tiles + wanted - 1) / wanted;
   return (tiles + each - 1) / each;
 }
 
 /// The same for a matrix whose launch also has `beside` blocks of products that are not cut: up to four.
-[[nodiscard]] constexpr std::uint32_t segments_beside(std::uint32_t inputs, std::uint32_t output_tiles,
+[[nodiscard]] constexpr std::uint32_t segments_beside(std::uint32_t tiles, std::uint32_t output_tiles,
                                                       std::uint32_t beside, std::uint32_t blocks) {
-  const std::uint32_t tiles = padded(inputs) / matrix_tile;
   std::uint32_t wanted = 4;
   while (wanted > 1 && wanted * output_tiles + beside > blocks) --wanted;
   const std::uint32_t each = (tiles + wanted - 1) / wanted;
@@ -116,6 +127,9 @@ inline constexpr std::size_t gemms_max_of_turn = 8;  // among its second product
 }
 /// Whether a list of products is ordered as `turn` requires.
 [[nodiscard]] bool is_in_turn(std::span<const gemm> gemms);
+/// Whether fp8 matrices of models on that device are stored as rows, for products of inputs that are rounded to e4m3:
+/// where tensor cores multiply e4m3. Their weights can't be read by other kernels.
+[[nodiscard]] result<bool> rounds_inputs_of_fp8(int device, element type);
 /// Checks what all kernels require of a launch.
 void check_gemms(element type, std::span<const gemm> gemms);
 /// run(products) for those before the second ones, then for the second ones.

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/finite_half.hpp"
-#include "kernels/gpu/gemm/matmul_few_rows.hpp"
+#include "kernels/gpu/gemm/hopper/matmul_few_rows.hpp"
 #include "kernels/gpu/ops/embed.hpp"
 #include "kernels/gpu/ops/shift_by_row.hpp"
 
@@ -74,6 +74,8 @@ base_model::base_model(const model_dims& dims, const gpu_options& options, const
       split_blocks_(static_cast<std::uint32_t>(count_sms_of(options.device) * blocks_per_sm(options, matmul_))),
       led_rows_(options.tuning.led_rows),
       has_led_matmul_(is_led_on(options)),
+      rounding_(dims_, options, room.rows),
+      decoding_(dims_, options, room.rows),
       x_{{activation_floats(std::size_t{room.rows} * dims.embd),
           activation_floats(std::size_t{room.rows} * dims.embd)}},
       parts_{{activation_floats(parts_floats(dims, room)), activation_floats(parts_floats(dims, room)),
@@ -95,8 +97,9 @@ memory_plan base_model::plan(const model_dims& dims, const gpu_options& options,
                              std::size_t{room.logit_rows} * dims.vocab;
   activation_room own(room.rows, options.matrix_type, true);
   static_cast<void>(own.make(dims.embd));  // normed_
-  plan.activation_bytes =
-      floats * sizeof(float) + (2 + led_counters) * sizeof(std::uint32_t) + own.bytes() + activation_bytes;
+  plan.activation_bytes = floats * sizeof(float) + (2 + led_counters) * sizeof(std::uint32_t) + own.bytes() +
+                          activation_bytes + rounding_room::planned_bytes(dims, options, room.rows) +
+                          decoding_room::planned_bytes(dims, options, room.rows);
   if (wants_library(options, room) && open_library()) plan.activation_bytes += tuned_matmul::workspace_bytes;
   return plan;
 }
@@ -156,7 +159,7 @@ result<void> base_model::queue_write(slot_id slot, const void* canonical, stream
 std::size_t base_model::activation_bytes() const {
   std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes() + done_.bytes() + led_.bytes();
   for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
-  return bytes + activations_.bytes() + matmul_.bytes();
+  return bytes + activations_.bytes() + matmul_.bytes() + rounding_.bytes() + decoding_.bytes();
 }
 
 token_shift_parameters base_model::shift_of(const norm_weights& norm, std::size_t x_prev) {
@@ -226,6 +229,13 @@ void base_model::multiply_wanted(pass& tick) {
 }
 
 void base_model::multiply(pass& tick, std::span<const gemm> gemms, const std::uint32_t* count, std::uint32_t room) {
+  std::array<gemm, gemms_max> quantised;
+  if (std::ranges::any_of(gemms, is_quantised)) {
+    std::ranges::copy(gemms, quantised.begin());
+    const auto all = std::span(quantised).first(gemms.size());
+    rounding_.assign(all), decoding_.assign(all, room);
+    gemms = all;
+  }
   tick.note(tick.learns ? matmul_.learn(tick.in, gemms, count, room) : matmul_.run(tick.in, gemms, count, room));
 }
 
@@ -288,9 +298,10 @@ bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> l
   std::uint32_t tiles = 0;
   for (const gemm& p : some) tiles += padded(p.matrix.outputs) / matrix_tile;
   for (gemm& p : some)
-    p.segments = beside > 0 ? segments_beside(p.matrix.inputs, tiles, beside, split_blocks_)
-                            : segments_of(p.matrix.inputs, tiles, split_blocks_);
-  return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
+    p.segments = beside > 0 ? segments_beside(p.matrix.depth(), tiles, beside, split_blocks_)
+                            : segments_of(p.matrix.depth(), tiles, split_blocks_);
+  return std::ranges::any_of(some, [](const gemm& p) { return p.segments > 1; }) &&
+         matmul_.splits(launch, tick.rows.room.rows);
 }
 
 gemm_rows base_model::store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const {

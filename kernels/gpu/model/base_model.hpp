@@ -10,8 +10,10 @@
 #include "kernels/gpu/fused/led_matmul.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/model/activation.hpp"
+#include "kernels/gpu/model/decoding_room.hpp"
 #include "kernels/gpu/model/device_weights.hpp"
 #include "kernels/gpu/model/gpu_model.hpp"
+#include "kernels/gpu/model/rounding_room.hpp"
 #include "kernels/gpu/ops/token_shift.hpp"
 #include "kernels/gpu/time_mix/state.hpp"
 #include "kernels/gpu/types/batch.hpp"
@@ -160,6 +162,8 @@ class base_model : public gpu_model {
   const std::uint32_t split_blocks_;             ///< of a launch whose products are split along k
   const std::optional<std::uint32_t> led_rows_;  ///< of gpu_tuning
   const bool has_led_matmul_;
+  const rounding_room rounding_;
+  const decoding_room decoding_;
   const std::array<device_buffer<float>, 2> x_;
 
  protected:

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/gpu/model/weight_upload.hpp"
+#include "kernels/gpu/model/upload/weight_upload.hpp"
 #include "kernels/gpu/types/coded_layout.hpp"
 
 namespace skein::kernels::gpu {
@@ -50,7 +50,8 @@ class loader {
     if (spec.shape[1] == extent::five_rank_x) return load_pairs(from, to);
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
     const weight_format planned = formats_.plan ? formats_.plan->of(spec, layer_) : weight_format{};
-    to = {nullptr, outputs, inputs, planned.quantised() ? planned : row_format(formats_.type)};
+    to = {nullptr, outputs, inputs, planned.quantised() ? planned : row_format(formats_.type), nullptr};
+    if (planned.element == weight_element::fp8 && formats_.rounds_inputs) return place_rows(from, to);
     to.data = planned.quantised() ? place(from, planned, padded(outputs), padded(inputs))
                                   : place(from, formats_.type, padded(outputs), padded(inputs));
   }
@@ -76,7 +77,7 @@ class loader {
       pair.shape[0] = rank;
       pair.data += i * rank * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
       const std::byte* const at = place(pair, formats_.type, padded(rank), padded(inputs));
-      if (i == 0) to = {at, pairs * padded(rank), inputs, row_format(formats_.type)};
+      if (i == 0) to = {at, pairs * padded(rank), inputs, row_format(formats_.type), nullptr};
     }
   }
   [[nodiscard]] std::byte* next() const { return base_ == nullptr ? nullptr : base_ + used_; }  // nullptr: only counts
@@ -93,6 +94,19 @@ class loader {
     if (upload_) upload_->add_coded(at, from, formats_.type, format, height, width);
     return at;
   }
+
+  /// fp8 rows, and behind them their scales.
+  void place_rows(const tensor_view& from, device_matrix& to) {
+    std::byte* const at = next();
+    const std::uint32_t height = padded(to.outputs), width = padded(to.inputs, 2 * matrix_tile);
+    const std::size_t scale_bytes = scaled_outputs(to.outputs) * sizeof(float);
+    const std::size_t code_bytes = (std::size_t{height} * width + alignment - 1) / alignment * alignment;
+    used_ += code_bytes + (scale_bytes + alignment - 1) / alignment * alignment;
+    to.data = at, to.row_scales = reinterpret_cast<const float*>(at ? at + code_bytes : any_address);
+    if (upload_) upload_->add_rows(at, at + code_bytes, from, height, width);
+  }
+
+  static inline std::byte any_address[sizeof(float)];  ///< of scales that are only counted
 
   const matrix_formats formats_;
   const load_progress progress_;
@@ -132,6 +146,12 @@ std::uint64_t source_bytes(const weights_of<checkpoint_views, Layer>& weights) {
 }
 
 }  // namespace
+
+matrix_formats::matrix_formats(const gpu_options& options) : type(options.matrix_type), plan(&options.formats) {
+  const auto rounds = rounds_inputs_of_fp8(options.device, type);
+  if (!rounds) throw device_failure(rounds.error());
+  rounds_inputs = *rounds;
+}
 
 template <template <typename> typename Layer>
 std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, const matrix_formats& formats) {

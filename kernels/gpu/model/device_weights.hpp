@@ -16,8 +16,10 @@ namespace skein::kernels::gpu {
 struct matrix_formats {
   element type = element::f16;
   const weight_plan* plan = nullptr;
+  bool rounds_inputs = false;  ///< fp8 matrices are stored as rows
   matrix_formats() = default;
-  explicit matrix_formats(const gpu_options& options) : type(options.matrix_type), plan(&options.formats) {}
+  /// Throws device_failure.
+  explicit matrix_formats(const gpu_options& options);
 };
 
 /// A vector on the device: fp32.

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernels/gpu/gemm/matmul_few_rows.hpp"
+#include "kernels/gpu/gemm/hopper/matmul_few_rows.hpp"
 #include "kernels/gpu/ops/gated_add.hpp"
 
 namespace skein::kernels::gpu {

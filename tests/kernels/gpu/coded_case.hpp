@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/model/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_panel.hpp"
 #include "tests/kernels/gpu/gemm_case.hpp"
 
 namespace skein::test {

@@ -139,6 +139,25 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_
 }
 #endif
 
+// As launches of many rows do.
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_first_gives_the_same_bits) {
+  for_seeds(16, [](random_numbers& random) {
+    const imposed_card card(cards[random.below(std::size(cards))]);
+    const stream in;
+    const element type = pick_16_bits(random);
+    const std::uint32_t rows = pick_rows(random);
+    std::deque<coded_case> cases;
+    std::deque<device_buffer<std::byte>> decoded;
+    for (std::uint32_t i = 1 + random.below(3); i > 0; --i) {
+      const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(400);
+      coded_case& c =
+          cases.emplace_back(random, type, rows, outputs, inputs, pick_epilogue(random), pick_format(random));
+      c.p.decoded = decoded.emplace_back(std::size_t{padded(outputs)} * padded(inputs) * 2).data();
+    }
+    compare(cases, type, rows, by_mma, in);
+  });
+}
+
 // In tiles of every shape, with segments stored, added up, or added one by one.
 BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_codes) {
   const stream in;

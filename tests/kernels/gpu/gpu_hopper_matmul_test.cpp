@@ -3,7 +3,7 @@
 // the same comparisons with the sizes of real models.
 #include <boost/test/unit_test.hpp>
 
-#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/hopper/matmul_hopper.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
 

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(parts_of_a_gemm_add_up_to_the_bits_of_the_whole) {
     const element type = pick(random);
     const std::uint32_t rows = 1 + random.below(30), outputs = 4 * (1 + random.below(40)),
                         inputs = 1 + random.below(900);
-    const std::uint32_t segments = segments_of(inputs, 1 + random.below(150), 264);
+    const std::uint32_t segments = segments_of(padded(inputs) / matrix_tile, 1 + random.below(150), 264);
     BOOST_TEST(segments >= 1u);
     BOOST_TEST(segments <= 4u);
     batch_upload upload(rows, 1, 1);

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(gemms_are_right_with_either_library) {
       for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].forget(before[i]);
         launch[i].out = cases[i].p.out;
-        launch[i].segments = segments_of(launch[i].matrix.inputs, 1, 264);
+        launch[i].segments = segments_of(launch[i].matrix.depth(), 1, 264);
       }
       by.run(launch);
       for (const gemm_case& c : cases) c.check_result(by.in, 2);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
   };
   random_numbers random(1);
   gemm_case c(random, element::f16, many, 8, 250, add_f32);
-  c.p.segments = segments_of(c.p.matrix.inputs, 1, 264);
+  c.p.segments = segments_of(c.p.matrix.depth(), 1, 264);
   const row_count count(many);
   const stream in;
   for (const double seconds : {0.8, 1.2}) {

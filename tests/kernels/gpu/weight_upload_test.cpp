@@ -1,13 +1,14 @@
 // Shows that what arrives on the device is what the file holds, rounded and padded, whatever the sizes, types and
 // strides of its tensors; with pieces so small that the ring of pinned memory goes round many times.
-#include "kernels/gpu/model/weight_upload.hpp"
+#include "kernels/gpu/model/upload/weight_upload.hpp"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "kernels/gpu/model/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_row.hpp"
 #include "kernels/weights/file_blocks.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 
@@ -123,6 +124,31 @@ BOOST_AUTO_TEST_CASE(a_bf16_beyond_fp16_is_refused) {
     BOOST_TEST(outcome({65280, -65280, 1, 0}, in_turn).empty());
     BOOST_TEST(outcome({65536, -65536, 1, 0}, in_turn).starts_with("2 weights"));
     BOOST_TEST(outcome({0, std::numeric_limits<float>::infinity(), 1, 0}, in_turn).starts_with("1 weights"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(fp8_rows_arrive_with_their_scales) {
+  constexpr std::uint32_t outputs = 70, inputs = 200, height = 128, width = 256;
+  random_numbers random(9);
+  for (const std::uint32_t threads : {1u, 3u}) {
+    const auto bytes = encode(random_values(random, outputs * inputs), dtype::f32);
+    const tensor_view view = view_of(bytes, dtype::f32, {outputs, inputs});
+    const device_values codes(std::vector<float>(height * width / 4, 3.0f), element::f32),
+        scales(std::vector<float>(outputs, 3.0f), element::f32);
+    weight_upload upload({}, bytes.size(), {.threads = threads, .piece_bytes = 1024});
+    upload.add_rows(static_cast<std::byte*>(codes.data()), static_cast<std::byte*>(scales.data()), view, height, width);
+    upload.run();
+    const kernels::gpu::stream in;
+    kernels::gpu::pinned_buffer<std::byte> arrived(std::size_t{height} * width);
+    require(kernels::gpu::copy_to_host(arrived.data(), codes.data(), arrived.size(), in));
+    const std::vector<float> of_rows = scales.read(in);
+    std::vector<std::byte> expected(width);
+    std::vector<float> scratch;
+    for (std::uint32_t o = 0; o < height; ++o) {
+      std::ranges::fill(expected, std::byte{});
+      if (o < outputs) BOOST_REQUIRE(kernels::gpu::encode_fp8_row(view, o, expected, scratch) == of_rows[o]);
+      BOOST_REQUIRE(std::ranges::equal(arrived.all().subspan(std::size_t{o} * width, width), expected));
+    }
   }
 }
 

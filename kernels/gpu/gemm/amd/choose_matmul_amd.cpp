@@ -8,4 +8,6 @@ result<matmul_functions> choose_matmul(int, element type, const weight_plan&) {
   return matmul_functions{"matrix cores", matmul_amd, amd_splits};
 }
 
+result<bool> rounds_inputs_of_fp8(int, element) { return false; }
+
 }  // namespace skein::kernels::gpu

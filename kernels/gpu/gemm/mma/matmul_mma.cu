@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/check.hpp"
-#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/decode_rows.hpp"
+#include "kernels/gpu/gemm/hopper/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
+#include "kernels/gpu/gemm/round_rows.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -47,7 +50,7 @@ choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work,
     std::uint32_t tiles = 0, depth = 0;
     for (const gemm& p : gemms) {
       tiles += (p.matrix.outputs + c.outputs - 1) / c.outputs * (work == takes::one ? p.segments : 1);
-      depth = std::max(depth, work == takes::one ? segment_tiles(p) : padded(p.matrix.inputs) / matrix_tile);
+      depth = std::max(depth, work == takes::one ? segment_tiles(p) : p.matrix.depth());
     }
     tiles *= (rows + c.columns - 1) / c.columns;
     const double time = (tiles + profile.sm_count - 1) / profile.sm_count * of_tile * depth;
@@ -92,18 +95,28 @@ std::uint32_t choose_columns(const tile_launch& what, takes work) {
   });
 }
 
+/// Whether products that add to the residual stream add the sum of each segment by itself: registers for the sums of
+/// all segments leave room for narrower tiles only. On Hopper launches of decoded matrices would pay for that.
+bool adds_each_segment(const device_profile& profile) { return !profile.has_wgmma || !hopper_is_built(); }
+
 /// With the instructions of sm_90a.
 result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
   const gemm& first = what.gemms.front();
   const std::uint32_t columns = choose_columns(what, work);
   if (!is_quantised(first)) return matmul_hopper(what.in, what.type, what.gemms, nullptr, what.rows);
-  return with_code(first.matrix.format,
-                   [&]<weight_element code>() { return launch_hopper<code>(columns, work, what); });
+  return with_code(first.matrix.format, [&]<weight_element code>() -> result<void> {
+    if constexpr (code != weight_element::fp8) return launch_hopper<code>(columns, work, what);
+    check(false);
+    return {};
+  });
 }
+/// Models have no codes of fp8 there (rounds_inputs_of_fp8).
 bool can_use_warpgroups(const tile_launch& what) {
   const auto is_whole = [](const gemm& p) { return p.segments == 1; };
+  const gemm& first = what.gemms.front();
   return what.profile.has_wgmma && hopper_is_built() && what.rows > few_columns &&
-         (is_quantised(what.gemms.front()) || std::ranges::all_of(what.gemms, is_whole));
+         (is_quantised(first) ? first.matrix.format.element != weight_element::fp8
+                              : what.rows > split_rows_max || std::ranges::all_of(what.gemms, is_whole));
 }
 
 /// Whether launch_ringed takes less time than launch_coded, as measured with 7.2B on an H100. With more than 8 rows,
@@ -118,8 +131,9 @@ result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) 
   const auto coded = std::ranges::find_if(what.gemms, is_quantised);
   if (coded != what.gemms.end())
     return with_code(coded->matrix.format, [&]<weight_element code>() {
-      return work == takes::one && is_ringed(what, code) ? launch_ringed<code>(shape, what)
-                                                         : launch_coded<code>(shape, work, what);
+      if constexpr (code != weight_element::fp8)  // as in can_use_warpgroups
+        if (work == takes::one && is_ringed(what, code)) return launch_ringed<code>(shape, what);
+      return launch_coded<code>(shape, work, what);
     });
   if (work == takes::sum_of_all) return launch_plain<takes::sum_of_all>(shape, what);
   return work == takes::adds_each ? launch_plain<takes::adds_each>(shape, what) : launch_plain<takes::one>(shape, what);
@@ -167,6 +181,26 @@ class launch_groups {
   std::size_t count_ = 0, groups_ = 0;
 };
 
+/// The products of a launch in which some round their inputs: those and the ones of 16 bits, which matmul_hopper
+/// multiplies together, and those with codes. `others` are all if none rounds its inputs. In order.
+struct divided_launch {
+  std::array<gemm, gemms_max> of;
+  std::span<const gemm> rounding, others;
+
+  explicit divided_launch(std::span<const gemm> gemms) : others(gemms) {
+    if (std::ranges::none_of(gemms, rounds_inputs)) return;
+    check(gemms.size() <= gemms_max);
+    std::ranges::copy(gemms, of.begin());
+    const auto all = std::span(of).first(gemms.size());
+    const auto has_codes = [](const gemm& p) { return is_quantised(p) && !rounds_inputs(p); };
+    const auto end = std::stable_partition(all.begin(), all.end(), std::not_fn(has_codes));
+    all.front().pdl_early_launch = gemms.front().pdl_early_launch;
+    rounding = {all.begin(), end}, others = {end, all.end()};
+  }
+  divided_launch(const divided_launch&) = delete;
+  divided_launch& operator=(const divided_launch&) = delete;
+};
+
 std::optional<mma_shape> imposed_shape;
 
 mma_shape shape_of(std::span<const gemm> gemms, std::uint32_t rows, takes work, const device_profile& profile) {
@@ -191,43 +225,88 @@ std::optional<std::uint32_t> mma_tiles(mma_shape shape, const device_profile& pr
 
 void impose_shape(std::optional<mma_shape> shape) { mma::imposed_shape = shape; }
 
+namespace {
+
 // For a launch of one product its consumer's reads of partial sums count as a tenth.
-bool mma_splits(std::span<const gemm> gemms, std::uint32_t rows) {
+bool splits_others(std::span<const gemm> gemms, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   const auto profile = current_profile();
   if (!profile) return false;
   const auto launch = independent(gemms);
-  const auto whole = launch.size() == 1 ? mma::takes::adds_each : mma::takes::sum_of_all;
+  const bool adds_each = launch.size() == 1 && mma::adds_each_segment(*profile);
+  const auto whole = adds_each ? mma::takes::adds_each : mma::takes::sum_of_all;
   return mma::choose_shape(launch, rows, mma::takes::one, *profile).time <
          0.9 * mma::choose_shape(launch, rows, whole, *profile).time;
 }
 
-result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
-                        std::uint32_t rows_room) {
+result<void> multiply_others(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
   using mma::takes;
-  check_gemms(type, gemms);
-  check(type != element::f32);
-  const bool few = rows_room <= mma::few_columns;
+  const bool few = rows <= mma::few_columns;
   if (has_turns(gemms) && !few)
-    return in_two_launches(gemms, [&](auto some) { return matmul_mma(in, type, some, nullptr, rows_room); });
+    return in_two_launches(gemms, [&](auto some) { return multiply_others(in, type, some, rows); });
   bool segments = false, parts = false;
   for (const gemm& p : gemms) {
     segments |= p.segments > 1;
     parts |= p.how.to == destination::parts;
   }
-  check(!segments || parts == mma_splits(gemms, rows_room));
   const auto profile = current_profile();
   if (!profile) return profile.error();
-  const bool adds = gemms.size() == 1 && gemms.front().how.to == destination::add_f32;
+  const bool adds =
+      gemms.size() == 1 && gemms.front().how.to == destination::add_f32 && mma::adds_each_segment(*profile);
   const takes work = !segments || parts ? takes::one : adds ? takes::adds_each : takes::sum_of_all;
   const auto run = [&](const mma::tile_launch& what) {
-    return mma::launch_alike(mma::shape_of(what.gemms, rows_room, work, *profile), work, what);
+    return mma::launch_alike(mma::shape_of(what.gemms, rows, work, *profile), work, what);
   };
-  if (std::ranges::none_of(gemms, is_quantised)) return run({in, type, gemms, rows_room, *profile});
-  return mma::launch_groups(gemms, few).for_each([&](std::span<const gemm> some) {
-    const mma::tile_launch what{in, type, some, rows_room, *profile};
+  const auto run_by_best = [&](const mma::tile_launch& what) {
     return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(work, what) : run(what);
+  };
+  if (std::ranges::none_of(gemms, is_quantised)) return run_by_best({in, type, gemms, rows, *profile});
+  return mma::launch_groups(gemms, few).for_each([&](std::span<const gemm> some) {
+    return run_by_best({in, type, some, rows, *profile});
   });
+}
+
+bool is_decoded_first(const gemm& p) { return p.decoded != nullptr; }
+
+/// With the matrices that have space for it as rows of 16 bits.
+result<void> multiply_decoded(stream_handle in, element type, std::span<const gemm> gemms,
+                              const std::uint32_t* row_count, std::uint32_t rows) {
+  std::array<gemm, gemms_max> decoded;
+  std::array<decoding, gemms_max> matrices;
+  std::size_t count = 0;
+  std::ranges::copy(gemms, decoded.begin());
+  const auto all = std::span(decoded).first(gemms.size());
+  for (gemm& p : all) {
+    if (!is_decoded_first(p)) continue;
+    matrices[count++] = {p.matrix, p.decoded};
+    p.matrix.data = p.decoded, p.matrix.format = row_format(type), p.decoded = nullptr;
+  }
+  if (auto done = decode_rows(in, type, std::span(matrices).first(count)); !done) return done;
+  return matmul_mma(in, type, all, row_count, rows);
+}
+
+}  // namespace
+
+bool mma_splits(std::span<const gemm> gemms, std::uint32_t rows) {
+  const mma::divided_launch launch(gemms);
+  return launch.rounding.empty() ? splits_others(gemms, rows) : hopper_splits(launch.rounding, rows);
+}
+
+result<void> matmul_mma(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
+                        std::uint32_t rows_room) {
+  check_gemms(type, gemms);
+  check(type != element::f32);
+  const auto has_segments = [](const gemm& p) { return p.segments > 1; };
+  const auto is_in_parts = [](const gemm& p) { return p.how.to == destination::parts; };
+  check(std::ranges::none_of(gemms, has_segments) ||
+        std::ranges::any_of(gemms, is_in_parts) == mma_splits(gemms, rows_room));
+  if (std::ranges::any_of(gemms, is_decoded_first)) return multiply_decoded(in, type, gemms, row_count, rows_room);
+  const mma::divided_launch launch(gemms);
+  if (!launch.others.empty())
+    if (auto done = multiply_others(in, type, launch.others, rows_room); !done) return done;
+  if (launch.rounding.empty()) return {};
+  if (auto done = round_rows(in, type, launch.rounding, row_count, rows_room); !done) return done;
+  return matmul_hopper(in, type, launch.rounding, row_count, rows_room);
 }
 
 }  // namespace skein::kernels::gpu

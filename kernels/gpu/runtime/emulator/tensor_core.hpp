@@ -187,42 +187,48 @@ class warpgroup_gemms {
   std::deque<pending> begun_;
 };
 
-/// Loads 16 elements of a row of a tile in shared memory; a descriptor is the tile's address / 16.
-template <typename Element>
-void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
-  static_assert(sizeof(Element) == 2);
-  for (unsigned k = 0; k < 16; k += 8) {
-    auto* const at = reinterpret_cast<std::byte*>((descriptor << 4) + row * 128 + k * sizeof(Element));
-    const auto* const piece = reinterpret_cast<const Element*>(swizzled(at));
-    for (unsigned i = 0; i < 8; ++i) to[k + i] = to_float(piece[i]);
+/// The inputs that one instruction multiplies: 32 bytes of a row.
+template <typename Operand>
+inline constexpr unsigned depth_of_operand = 32 / sizeof(Operand);
+
+/// Loads 32 bytes of a row of a tile in shared memory; a descriptor is the tile's address / 16.
+template <typename Operand>
+void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[depth_of_operand<Operand>]) {
+  constexpr unsigned in_piece = 16 / sizeof(Operand);
+  for (unsigned k = 0; k < depth_of_operand<Operand>; k += in_piece) {
+    auto* const at = reinterpret_cast<std::byte*>((descriptor << 4) + row * 128 + k * sizeof(Operand));
+    const auto* const piece = reinterpret_cast<const Operand*>(swizzled(at));
+    for (unsigned i = 0; i < in_piece; ++i) to[k + i] = to_float(piece[i]);
   }
 }
 
 /// sums = (keep_sums ? sums : 0) + weights * inputs for the two outputs of a thread, whose weights are given, and all
-/// columns of a tile. The 16 products are summed in order, then added.
-template <typename Element, int columns>
-void multiply_two_outputs(float* sums, const float (&weights)[2][16], std::uint64_t inputs, unsigned lane,
-                          bool keep_sums) {
+/// columns of a tile. The products of an instruction are summed in order, then added.
+template <typename Operand, int columns>
+void multiply_two_outputs(float* sums, const float (&weights)[2][depth_of_operand<Operand>], std::uint64_t inputs,
+                          unsigned lane, bool keep_sums) {
+  constexpr unsigned depth = depth_of_operand<Operand>;
   using four = float __attribute__((vector_size(16)));  // of two outputs and two columns
-  four a[16];
-  for (unsigned k = 0; k < 16; ++k) a[k] = four{weights[0][k], weights[0][k], weights[1][k], weights[1][k]};
+  four a[depth];
+  for (unsigned k = 0; k < depth; ++k) a[k] = four{weights[0][k], weights[0][k], weights[1][k], weights[1][k]};
   for (unsigned j = 0; j < columns / 4; j += 2) {
-    float both[2][16];
-    for (unsigned e = 0; e < 2; ++e) load_tile_row<Element>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
+    float both[2][depth];
+    for (unsigned e = 0; e < 2; ++e) load_tile_row<Operand>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
     four gemms = {};
-    for (unsigned k = 0; k < 16; ++k) gemms += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
+    for (unsigned k = 0; k < depth; ++k) gemms += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
     for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + gemms[i];
   }
 }
 
-/// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
-template <typename Element, int columns>
+/// Begins sums = (keep_sums ? sums : 0) + weights [64, depth] * inputs [columns, depth]^T, in the layout of
+/// device/wgmma.cuh.
+template <typename Operand, int columns>
 void begin_gemms(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
   const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
   warpgroup_gemms::of_this_thread().begin([=, sums = &sums[0]] {
-    float rows[2][16];
-    for (unsigned h = 0; h < 2; ++h) load_tile_row<Element>(weights, 16 * warp + lane / 4 + 8 * h, rows[h]);
-    multiply_two_outputs<Element, columns>(sums, rows, inputs, lane, keep_sums);
+    float rows[2][depth_of_operand<Operand>];
+    for (unsigned h = 0; h < 2; ++h) load_tile_row<Operand>(weights, 16 * warp + lane / 4 + 8 * h, rows[h]);
+    multiply_two_outputs<Operand, columns>(sums, rows, inputs, lane, keep_sums);
   });
 }
 

@@ -35,6 +35,11 @@ class weight_upload {
   void add_coded(std::byte* to, const tensor_view& from, element type, weight_format format, std::uint32_t height,
                  std::uint32_t width);
 
+  /// The same as rows of `width` codes of e4m3 at `codes`, and at `scales` a float for each of its rows that are not
+  /// padding.
+  void add_rows(std::byte* codes, std::byte* scales, const tensor_view& from, std::uint32_t height,
+                std::uint32_t width);
+
   /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure,
   /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes.
   void run();
@@ -44,7 +49,8 @@ class weight_upload {
     tensor_view from;
     element type;
     std::uint32_t width;
-    weight_format format = {};  ///< if it is quantised
+    weight_format format = {};    ///< if it is quantised
+    std::byte* scales = nullptr;  ///< of a tensor that is stored as rows of codes
   };
   /// Rows of a tensor that are sent together.
   struct job {
@@ -58,6 +64,9 @@ class weight_upload {
   /// Adds a tensor and its jobs, of whole `lines` of `line_bytes` that have `line_rows` rows each.
   void add_lines(std::byte* to, tensor of, std::uint32_t height, std::uint32_t line_rows, std::size_t line_bytes);
   [[nodiscard]] std::size_t bytes_of(const job& which) const;
+  /// The rows that have scales, which follow the codes in a piece.
+  [[nodiscard]] std::size_t scaled_rows(const job& which) const;
+  void fill_rows(std::byte* piece, const job& which, std::vector<float>& scratch);
   void fill_coded(std::byte* piece, const job& which, std::vector<float>& scratch);
   void fill(std::byte* piece, const job& which, std::vector<float>& scratch);
 

@@ -3,10 +3,10 @@
 
 namespace skein::kernels::gpu {
 
-/// Has the contract of matmul(), on the tensor cores of sm_90a, for matrices of fp16 and bf16. Its bits differ: one
-/// instruction adds 16 products at once, and instructions follow each other in ascending order of inputs. Rows from
-/// *row_count up to `rows_room` may be read and written, so every buffer has space for them; they do not affect other
-/// rows.
+/// Has the contract of matmul(), on the tensor cores of sm_90a, for matrices of fp16 and bf16, and for those of fp8
+/// that round their inputs, whose `rounded` the caller has filled (round_rows.hpp). Its bits differ: one instruction
+/// adds 16 products at once, and instructions follow each other in ascending order of inputs. Rows from *row_count up
+/// to `rows_room` may be read and written, so every buffer has space for them; they do not affect other rows.
 [[nodiscard]] result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms,
                                          const std::uint32_t* row_count, std::uint32_t rows_room);
 

@@ -1,4 +1,4 @@
-#include "kernels/gpu/model/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_panel.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+#pragma once
 // The GEMM of decode ticks of up to 32 rows, on the tensor cores of sm_90a. Its goal is to read weights once, at memory
 // bandwidth. A block sums one segment of 64 outputs, and a matrix is cut into enough segments (split-K) to give every
 // SM two blocks. If blocks are few and long, they are narrow, with 32 outputs, and half of each instruction is unused:
@@ -22,8 +23,6 @@
 // nothing that they write (product::pdl_early_launch).
 //
 // Floor: bytes of weights / bandwidth.
-#include "kernels/gpu/gemm/matmul_few_rows.hpp"
-
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -34,6 +33,8 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/epilogue.cuh"
+#include "kernels/gpu/gemm/hopper/matmul_few_rows.hpp"
+#include "kernels/gpu/gemm/scaled_sums.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
 namespace skein::kernels::gpu {
@@ -48,7 +49,7 @@ template <int columns_, int stages_, std::uint32_t outputs_ = instruction_output
 struct tiling {
   static constexpr int columns = columns_, stages = stages_;
   static constexpr std::uint32_t outputs = outputs_;
-  static constexpr std::uint32_t stage_tiles = 128 / outputs;  // of 64 inputs
+  static constexpr std::uint32_t stage_tiles = 128 / outputs;  // of 128 bytes of inputs
   static constexpr std::uint32_t weight_tile = outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
   static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
   static constexpr std::size_t shared_bytes =
@@ -72,12 +73,13 @@ struct placed_gemm {
   void* out;
   std::size_t part_stride;
   std::uint32_t outputs, out_stride;
-  std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of the product, and of a block's item
+  std::uint32_t depth, item_depth;  // in tiles of 128 bytes: of the product, and of a block's item
   // The stages of a block that may be in flight until the preceding kernels have ended, and after that.
   std::uint32_t stages_before, stages_after;
   std::uint32_t groups;      // of outputs, one per block
   std::uint32_t first_item;  // in the launch; the same for all second products
   epilogue how;
+  sum_scales scales;  // of operands of e4m3
   bool is_narrow;
 };
 
@@ -208,7 +210,7 @@ __device__ void produce_inputs(const placed_gemms<has_second>& all, const block_
 /// If all stages have arrived, a block is as fast as the loop of one warp, so other instructions are hidden behind the
 /// matrix instructions: the arrival of the next stage is tested while they run. Stage counters are uniform in the warp,
 /// because descriptors computed in vector registers take as long as the instructions that they are for.
-template <typename Element, typename t, bool gives_all_back>
+template <typename Operand, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
   const std::uint32_t tiles = same_in_all_lanes(work.end - work.first);
@@ -237,7 +239,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4 * static_cast<int>(t::stage_tiles); ++k)
-      wgmma<Element, t::columns>(sums, weights + k / 4 * (t::weight_tile / 16) + k % 4 * 2, of_tile[k / 4] + k % 4 * 2,
+      wgmma<Operand, t::columns>(sums, weights + k / 4 * (t::weight_tile / 16) + k % 4 * 2, of_tile[k / 4] + k % 4 * 2,
                                  k > 0 || i > 0);
     wgmma_commit();
     const unsigned now = turn.stage;
@@ -297,7 +299,18 @@ __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t
   }
 }
 
-template <typename Element, typename t, bool has_second>
+/// An item's products and its epilogue. Operands of e4m3 get their scales.
+template <typename Operand, typename Result, typename t, bool gives_all_back>
+__device__ void run_item(const work_item& work, std::uint32_t rows, const block_memory<t>& memory,
+                         stage_turn<t>& turn) {
+  float sums[t::columns / 2];
+  multiply<Operand, t, gives_all_back>(work, memory, turn, sums);
+  pdl_wait();  // already complete; but every thread that writes must call this
+  if constexpr (std::is_same_v<Operand, e4m3>) scale_sums<t::columns>(work.gemm->scales, work.output, 0, sums);
+  store<Result, t>(work, rows, sums);
+}
+
+template <typename Operand, typename t, bool has_second>
 __device__ void run_block(const placed_gemms<has_second>& all, const block_work<has_second>& work_of_block) {
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
@@ -318,10 +331,13 @@ __device__ void run_block(const placed_gemms<has_second>& all, const block_work<
   }
   stage_turn<t> turn;
   work_of_block.for_each([&](const work_item& work) {
-    float sums[t::columns / 2];
-    multiply<Element, t, has_second>(work, memory, turn, sums);
-    pdl_wait();  // already complete; but every thread that writes must call this
-    store<Element, t>(work, all.rows, sums);
+    using result = result_of<Operand>;
+    if constexpr (!operand_traits<Operand>::are_mixed)
+      run_item<Operand, result, t, has_second>(work, all.rows, memory, turn);
+    else if (work.gemm->scales.of_outputs)
+      run_item<e4m3, result, t, has_second>(work, all.rows, memory, turn);
+    else
+      run_item<result, result, t, has_second>(work, all.rows, memory, turn);
   });
   if (work_of_block.is_awaited()) {
     barrier_of<consumers>(1);
@@ -329,15 +345,15 @@ __device__ void run_block(const placed_gemms<has_second>& all, const block_work<
   }
 }
 
-template <typename Element, typename t, bool has_second>
+template <typename Operand, typename t, bool has_second>
 __global__ void __launch_bounds__(threads, 2)
     matmul_few_rows_kernel(const __grid_constant__ placed_gemms<has_second> all) {
 #if defined(SKEIN_HAS_WGMMA)
   const block_work work(all);
   if (work.first().gemm->is_narrow)
-    run_block<Element, narrow<t>>(all, work);
+    run_block<Operand, narrow<t>>(all, work);
   else
-    run_block<Element, t>(all, work);
+    run_block<Operand, t>(all, work);
 #endif
 }
 
@@ -349,7 +365,7 @@ bool is_narrow(const gemm& p, std::span<const gemm> launch, std::uint32_t sm_cou
   return launch.size() == 1 && blocks <= sm_count && segment_tiles(p) > 8;
 }
 
-template <typename t, bool has_second>
+template <typename t, bool has_second, template <typename> typename Operand>
 result<void> launch_as(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
   const auto found = count_sms();
   if (!found) return found.error();
@@ -362,7 +378,8 @@ result<void> launch_as(stream_handle in, element type, std::span<const gemm> gem
   std::uint32_t items = 0, tiles = 0;
   for (const gemm& p : gemms) {
     placed_gemm& to = all.of[all.count++];
-    to.depth = padded(p.matrix.inputs) / matrix_tile;
+    const operands_in_memory of(p);
+    to.depth = p.matrix.depth();
     const bool in_parts = p.how.to == destination::parts;
     check(in_parts || p.segments == 1);
     to.item_depth = in_parts ? segment_tiles(p) : to.depth;
@@ -370,9 +387,9 @@ result<void> launch_as(stream_handle in, element type, std::span<const gemm> gem
     const std::uint32_t outputs = to.is_narrow ? narrow_outputs : instruction_outputs;
     const std::uint32_t stage_tiles = to.is_narrow ? narrow<t>::stage_tiles : t::stage_tiles;
     to.groups = (p.matrix.outputs + outputs - 1) / outputs;
-    const std::uint32_t width = padded(p.matrix.inputs);
-    to.weights = describe_tiles(type, p.matrix.data, width, width, padded(p.matrix.outputs), outputs, stage_tiles);
-    to.inputs = describe_tiles(type, p.in, width, p.in_stride, rows, t::columns, stage_tiles);
+    to.weights = describe_tiles(type, of.weights, of.depth, of.depth, padded(p.matrix.outputs), outputs, stage_tiles);
+    to.inputs = describe_tiles(type, of.inputs, of.depth, of.stride, rows, t::columns, stage_tiles);
+    to.scales = of.scales;
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.matrix.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = items;
@@ -400,22 +417,25 @@ result<void> launch_as(stream_handle in, element type, std::span<const gemm> gem
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);
   };
-  return type == element::f16 ? start(matmul_few_rows_kernel<half, t, has_second>)
-                              : start(matmul_few_rows_kernel<bf16, t, has_second>);
+  return type == element::f16 ? start(matmul_few_rows_kernel<Operand<half>, t, has_second>)
+                              : start(matmul_few_rows_kernel<Operand<bf16>, t, has_second>);
 }
 
-template <typename t>
+template <typename t, template <typename> typename Operand>
 result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
-  return has_turns(gemms) ? launch_as<t, true>(in, type, gemms, rows) : launch_as<t, false>(in, type, gemms, rows);
+  return has_turns(gemms) ? launch_as<t, true, Operand>(in, type, gemms, rows)
+                          : launch_as<t, false, Operand>(in, type, gemms, rows);
+}
+
+/// For up to few_rows_max rows.
+template <template <typename> typename Operand>
+result<void> launch_few_rows(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+  check(rows <= few_rows_max);
+  if (rows <= 8) return launch_tiles<tiling<8, 6>, Operand>(in, type, gemms, rows);
+  if (rows <= 16) return launch_tiles<tiling<16, 5>, Operand>(in, type, gemms, rows);
+  return launch_tiles<tiling<32, 4>, Operand>(in, type, gemms, rows);
 }
 
 }  // namespace
-
-result<void> matmul_few_rows(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows_room) {
-  check(rows_room <= few_rows_max);
-  if (rows_room <= 8) return launch_tiles<tiling<8, 6>>(in, type, gemms, rows_room);
-  if (rows_room <= 16) return launch_tiles<tiling<16, 5>>(in, type, gemms, rows_room);
-  return launch_tiles<tiling<32, 4>>(in, type, gemms, rows_room);
-}
 
 }  // namespace skein::kernels::gpu

@@ -1,3 +1,4 @@
+#pragma once
 // The GEMM on the tensor cores of sm_90a for more rows than matmul_few_rows takes. Weights are on the 64-row side of
 // the instruction, the rows of the batch on the other.
 //
@@ -19,7 +20,6 @@
 // Wide tiles need less shared memory bandwidth: for 64 inputs, a tile of 128 by 128 accesses shared memory for 640
 // cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
 #include <algorithm>
-#include <array>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
@@ -29,8 +29,7 @@
 #include "kernels/gpu/gemm/epilogue.cuh"
 #include "kernels/gpu/gemm/gemm_results.cuh"
 #include "kernels/gpu/gemm/gemm_tiles.cuh"
-#include "kernels/gpu/gemm/matmul_few_rows.hpp"
-#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/scaled_sums.cuh"
 #include "kernels/gpu/gemm/split_k_sums.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
@@ -93,21 +92,21 @@ __device__ void produce(const placed_gemms& all, const block_memory& memory) {
   pdl_launch_dependents();
 }
 
-/// sums = (keep_sums ? sums : 0) + 16 inputs of a tile; asynchronous.
-template <typename Element, typename t>
+/// sums = (keep_sums ? sums : 0) + 32 bytes of inputs of a tile; asynchronous.
+template <typename Operand, typename t>
 __device__ void begin_gemms(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   if constexpr (t::columns == t::columns_at_once) {
-    wgmma<Element, t::columns>(sums, weights, inputs, keep_sums);
+    wgmma<Operand, t::columns>(sums, weights, inputs, keep_sums);
   } else {
     constexpr int half_columns = t::columns_at_once;
-    wgmma<Element, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[0]), weights, inputs, keep_sums);
-    wgmma<Element, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[half_columns / 2]), weights,
+    wgmma<Operand, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[0]), weights, inputs, keep_sums);
+    wgmma<Operand, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[half_columns / 2]), weights,
                                  inputs + half_columns * row_bytes / 16, keep_sums);
   }
 }
 
 /// sums = sum over the tile's inputs, segment by segment; for a pair, the result of add_up_in_pair.
-template <typename Element, typename t>
+template <typename Operand, typename t>
 __device__ void multiply(const work_item& work, const block_memory& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
   [[maybe_unused]] sums_before<t> before_these(memory.result);
@@ -128,7 +127,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     const descriptor inputs = tile_descriptor(tiles + t::weight_bytes);
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < 4; ++k) begin_gemms<Element, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
+    for (int k = 0; k < 4; ++k) begin_gemms<Operand, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
     wgmma_commit();
     wgmma_wait<1>();  // the previous tile has been consumed
     if (i > 0 && threadIdx.x % 32 == 0) memory.empty[before].arrive();
@@ -143,7 +142,27 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     if (work.count > segment_depth) before_these.add_to(sums);
 }
 
-template <typename Element, typename t>
+/// A tile's products and its epilogue. Operands of e4m3 get their scales.
+template <typename Operand, typename Result, typename t>
+__device__ void run_tile(const work_item& work, std::uint32_t rows, const CUtensorMap& out, const block_memory& memory,
+                         stage_turn<t>& turn) {
+  float sums[t::columns / 2];
+  multiply<Operand, t>(work, memory, turn, sums);
+  pdl_wait();  // already complete; but every thread that reads or writes must call this
+  if constexpr (std::is_same_v<Operand, e4m3>) {
+    constexpr int columns = t::in_pairs ? half_tile<t>::columns : t::columns;
+    const std::uint32_t first_row = work.row + (t::in_pairs ? rank_in_pair() * columns : 0);
+    scale_sums<columns>(work.gemm->scales, work.output + threadIdx.x / warpgroup * group_outputs, first_row, sums);
+  }
+  if constexpr (t::in_pairs) {
+    store_half<t>(work, rows, out, memory.result, sums);
+  } else {
+    apply_activation_fast(work.gemm->how.function, sums);
+    store<Result, t>(work, rows, out, memory.result, sums);
+  }
+}
+
+template <typename Operand, typename t>
 __global__ void __launch_bounds__(t::threads, 1)
     matmul_hopper_kernel(const __grid_constant__ placed_gemms all, const __grid_constant__ ways_out<t> out) {
 #if defined(SKEIN_HAS_WGMMA)
@@ -163,27 +182,29 @@ __global__ void __launch_bounds__(t::threads, 1)
   stage_turn<t> turn;
   for (std::uint32_t tile = blockIdx.x / t::blocks_each; tile < tiles; tile += gridDim.x / t::blocks_each) {
     const work_item work = find_work<t>(all, tile);
-    float sums[t::columns / 2];
-    multiply<Element, t>(work, memory, turn, sums);
-    pdl_wait();  // already complete; but every thread that reads or writes must call this
-    if constexpr (t::in_pairs) {
-      store_half<t>(work, all.rows, out.of[work.which], memory.result, sums);
-    } else {
-      apply_activation_fast(work.gemm->how.function, sums);
-      store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
-    }
+    const CUtensorMap& to = out.of[t::in_turn ? work.which : 0];
+    using result = result_of<Operand>;
+    // Whole tiles apart: sums that two ways have in common would make ptxas serialise the instructions.
+    if constexpr (!operand_traits<Operand>::are_mixed)
+      run_tile<Operand, result, t>(work, all.rows, to, memory, turn);
+    else if (work.gemm->scales.of_outputs)
+      run_tile<e4m3, result, t>(work, all.rows, to, memory, turn);
+    else
+      run_tile<result, result, t>(work, all.rows, to, memory, turn);
   }
   if (t::in_turn && speaks()) wait_until_written();
 #endif
 }
 
-/// A matrix of `depth` tiles of 64 inputs by `rows` rows as a tensor map, with boxes of 64 inputs by `box_rows` rows.
-CUtensorMap describe_in(element type, const void* data, std::uint32_t depth, std::size_t stride, std::uint32_t rows,
-                        std::uint32_t box_rows) {
+/// A matrix of `depth` tiles of 128 bytes of inputs by `rows` rows as a tensor map, with boxes of such a tile by
+/// `box_rows` rows.
+inline CUtensorMap describe_in(element type, const void* data, std::uint32_t depth, std::size_t stride,
+                               std::uint32_t rows, std::uint32_t box_rows) {
   return make_map(type, data, {2, {depth * matrix_tile, rows, 1}, {stride, 0}, {matrix_tile, box_rows, 1}});
 }
 
-template <typename t>
+/// `Operand` is the type of operands for each type of results.
+template <typename t, template <typename> typename Operand>
 result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
   const auto sm_count = count_sms();
   if (!sm_count) return sm_count.error();
@@ -196,12 +217,13 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
     if (t::in_turn && can_be_sent(p))
       all.of[all.count].is_sent = true, out.of[all.count] = describe_out<t>(type, p, rows);
     placed_gemm& to = all.of[all.count++];
-    to.depth = padded(p.matrix.inputs) / matrix_tile;
+    const operands_in_memory of(p);
+    to.depth = p.matrix.depth();
     to.segment_depth = segment_tiles(p);
     to.tiles = (p.matrix.outputs + t::outputs - 1) / t::outputs;
-    to.weights =
-        describe_in(type, p.matrix.data, to.depth, padded(p.matrix.inputs), padded(p.matrix.outputs), t::outputs);
-    to.inputs = describe_in(type, p.in, to.depth, p.in_stride, rows, t::columns_at_once);
+    to.weights = describe_in(type, of.weights, to.depth, of.depth, padded(p.matrix.outputs), t::outputs);
+    to.inputs = describe_in(type, of.inputs, to.depth, of.stride, rows, t::columns_at_once);
+    to.scales = of.scales;
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.matrix.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = all.items;
@@ -213,139 +235,42 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
     const std::uint32_t blocks = t::in_turn && !t::in_pairs ? std::min(tiles, *sm_count) : tiles * t::blocks_each;
     return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true, t::blocks_each}, kernel, all, out);
   };
-  return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
+  return type == element::f16 ? start(matmul_hopper_kernel<Operand<half>, t>)
+                              : start(matmul_hopper_kernel<Operand<bf16>, t>);
 }
 
-constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the last: not with added segments
+/// The rows of the tiles of pairs, which cut 960 rows into four.
+constexpr std::uint32_t pair_columns = 240;
 
-/// The time of a tile of 128 outputs for 64 inputs, in units of some 0.21 ns: the FFN key of 7.2B at 4,096 rows took
-/// 0.50, 0.59, 0.66, 0.80 and 0.88 us.
-constexpr std::uint64_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
-
-/// An estimate of the time of a launch, in that unit. `in_parts`: each segment has tiles of its own.
-std::uint64_t launch_time(std::span<const gemm> gemms, std::uint32_t rows, bool in_parts, std::uint32_t columns,
-                          std::uint32_t sm_count) {
-  std::uint64_t tiles = 0, depth_of_all = 0, deepest = 0;
-  for (const gemm& p : gemms) {
-    const std::uint64_t depth = in_parts ? segment_tiles(p) : padded(p.matrix.inputs) / matrix_tile;
-    const std::uint64_t own =
-        std::uint64_t{(p.matrix.outputs + 127) / 128} * (in_parts ? p.segments : 1) * ((rows + columns - 1) / columns);
-    tiles += own, depth_of_all += own * depth, deepest = std::max(deepest, depth);
-  }
-  const std::uint64_t in_turn = (tiles + sm_count - 1) / sm_count;
-  return std::max(deepest, in_turn * depth_of_all / tiles) * tile_time(columns);
-}
-
-struct width_choice {
-  std::uint32_t columns;
-  std::uint64_t time;  ///< of the launch
-};
-width_choice fastest_width(std::span<const gemm> gemms, std::uint32_t rows, bool in_parts, std::uint32_t sm_count) {
-  width_choice best{};
-  for (const std::uint32_t columns : std::span(tile_columns).first(in_parts ? 6 : 5)) {
-    const std::uint64_t time = launch_time(gemms, rows, in_parts, columns, sm_count);
-    if (best.columns == 0 || time < best.time) best = {columns, time};
-  }
-  return best;
-}
-
-/// Of pairs: the rows of their tiles, which cut 960 rows into four; and, in the unit of tile_time, an estimated 4 us to
-/// exchange 61 KB one way and 123 KB the other between two SMs and to synchronise twice.
-constexpr std::uint32_t pair_columns = 240, exchange_time = 19'000;
-constexpr std::uint64_t time_in_pairs(const gemm& p) {
-  return padded(p.matrix.inputs) / matrix_tile * tile_time(pair_columns) / 2 + exchange_time;
-}
-/// Whether pairs of blocks would be faster than single ones, if the epilogue permits them.
-bool are_pairs_faster(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
-  const gemm& p = gemms.front();
-  if (gemms.size() != 1 || rows <= 128 || p.segments != 4) return false;
-  const std::uint32_t tiles = (p.matrix.outputs + 127) / 128;
-  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > sm_count) return false;
-  return time_in_pairs(p) < fastest_width(gemms, rows, false, sm_count).time;
-}
-
-/// The time to write and read 1,000 partial sums, in that unit: some of them stay in the L2 cache.
-constexpr std::uint64_t part_time = 9;
-
-template <takes work>
+template <takes work, template <typename> typename Operand>
 result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const gemm> gemms,
                             std::uint32_t rows) {
   switch (columns) {
-    case 128: return launch_tiles<tiling<128, 6, work>>(in, type, gemms, rows);
-    case 160: return launch_tiles<tiling<160, 5, work>>(in, type, gemms, rows);
-    case 192: return launch_tiles<tiling<192, 4, work>>(in, type, gemms, rows);
-    case 240: return launch_tiles<tiling<240, 3, work>>(in, type, gemms, rows);
-    case 256: return launch_tiles<tiling<256, 3, work>>(in, type, gemms, rows);
+    case 128: return launch_tiles<tiling<128, 6, work>, Operand>(in, type, gemms, rows);
+    case 160: return launch_tiles<tiling<160, 5, work>, Operand>(in, type, gemms, rows);
+    case 192: return launch_tiles<tiling<192, 4, work>, Operand>(in, type, gemms, rows);
+    case 240: return launch_tiles<tiling<240, 3, work>, Operand>(in, type, gemms, rows);
+    case 256: return launch_tiles<tiling<256, 3, work>, Operand>(in, type, gemms, rows);
     default: break;
   }
-  check(columns == 320 && work == takes::parts);
-  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>>(in, type, gemms, rows);
+  check(columns == row_tile_max && work == takes::parts);
+  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>, Operand>(in, type, gemms, rows);
   return {};
 }
 
-/// Whether second products are done sooner in one launch with the first ones than in their own. The first take some 0.3
-/// us for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of
-/// 7.2B with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer (docs/decisions, 58). With
-/// more rows, in tiles, it gained nothing.
-constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
-  return rows <= few_rows_max && gemms.front().matrix.inputs >= 4096;
+/// The widths of tiles: a_part 64; halves pair_columns; the others as in launch_columns.
+template <template <typename> typename Operand>
+result<void> launch_hopper_tiles(takes work, std::uint32_t columns, stream_handle in, element type,
+                                 std::span<const gemm> gemms, std::uint32_t rows) {
+  switch (work) {
+    case takes::a_part: return launch_tiles<tiling<64, 8, takes::a_part>, Operand>(in, type, gemms, rows);
+    case takes::halves: return launch_tiles<tiling<pair_columns, 3, takes::halves>, Operand>(in, type, gemms, rows);
+    case takes::parts: return launch_columns<takes::parts, Operand>(columns, in, type, gemms, rows);
+    case takes::added_up_parts: return launch_columns<takes::added_up_parts, Operand>(columns, in, type, gemms, rows);
+  }
+  return {};
 }
 
 }  // namespace
-
-bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows) {
-  if (rows <= 128 || rows > split_rows_max) return rows <= 128;
-  const auto sm_count = count_sms();
-  if (!sm_count) return false;
-  const auto launch = independent(gemms);
-  std::uint64_t in_parts = fastest_width(launch, rows, true, *sm_count).time;
-  for (const gemm& p : launch)
-    if (p.segments > 1) in_parts += std::uint64_t{p.segments} * p.matrix.outputs * rows * part_time / 1000;
-  // The destination may be one that pairs do not have; it is not compared, so that it does not affect the answer.
-  const std::uint64_t whole = are_pairs_faster(launch, rows, *sm_count)
-                                  ? time_in_pairs(launch.front())
-                                  : fastest_width(launch, rows, false, *sm_count).time;
-  return in_parts < whole;
-}
-
-bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
-  const epilogue& how = gemms.front().how;
-  return (how == epilogue{.to = destination::add_f32} || how == epilogue{.to = destination::f32}) &&
-         are_pairs_faster(gemms, rows, sm_count);
-}
-
-result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
-                           std::uint32_t rows_room) {
-  check_gemms(type, gemms);
-  check(type != element::f32);
-  check(std::ranges::none_of(gemms, is_quantised));
-  if (has_turns(gemms) && !is_worth_turns(gemms, rows_room))
-    return in_two_launches(gemms, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
-  bool segments = false, parts = false;
-  for (const gemm& p : independent(gemms)) {
-    segments |= p.segments > 1;
-    parts |= p.how.to == destination::parts;
-  }
-  check(!segments || parts == hopper_splits(gemms, rows_room));
-  if (rows_room <= few_rows_max) return matmul_few_rows(in, type, gemms, rows_room);
-  if (rows_room <= 64) return launch_tiles<tiling<64, 8, takes::a_part>>(in, type, gemms, rows_room);
-  if (rows_room <= 128) return launch_columns<takes::parts>(128, in, type, gemms, rows_room);
-  const auto sm_count = count_sms();
-  if (!sm_count) return sm_count.error();
-  if (hopper_pairs(gemms, rows_room, *sm_count))
-    return launch_tiles<tiling<pair_columns, 3, takes::halves>>(in, type, gemms, rows_room);
-  const bool adds_up = segments && !parts;
-  const std::uint32_t fastest = fastest_width(gemms, rows_room, !adds_up, *sm_count).columns;
-  return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, gemms, rows_room)
-                 : launch_columns<takes::parts>(fastest, in, type, gemms, rows_room);
-}
-
-bool hopper_is_built() {
-#if defined(SKEIN_SM90A) || defined(SKEIN_GPU_EMULATOR)
-  return true;
-#else
-  return false;
-#endif
-}
 
 }  // namespace skein::kernels::gpu

@@ -1,4 +1,4 @@
-#include "kernels/gpu/model/weight_upload.hpp"
+#include "kernels/gpu/model/upload/weight_upload.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -9,7 +9,8 @@
 
 #include "base/check.hpp"
 #include "base/finite_half.hpp"
-#include "kernels/gpu/model/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_panel.hpp"
+#include "kernels/gpu/model/upload/encode_row.hpp"
 #include "kernels/gpu/ops/convert.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -105,17 +106,19 @@ class weight_upload::pieces {
     of(job).filled = true;
     changed_.notify_all();
   }
-  /// Waits until the job is in its piece, and queues its copy to the device, where `sent` is converted to `type`.
-  void send(std::size_t job, std::byte* to, std::size_t bytes, element sent, element type) {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return of(job).filled; });
-      of(job).filled = false;
-    }
-    require(copy_to_device(to, of(job).memory.data(), bytes, stream_));
-    if (sent != type) require(queue_convert(stream_, to, bytes / element_bytes(type), sent, type));
-    require(of(job).copied.record(stream_));
+  /// Waits until the job is in its piece.
+  void await(std::size_t job) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return of(job).filled; });
+    of(job).filled = false;
   }
+  /// Queues the copy of bytes of the piece to the device, where `sent` is converted to `type`.
+  void send(std::size_t job, std::size_t from, std::byte* to, std::size_t bytes, element sent, element type) {
+    if (bytes == 0) return;
+    require(copy_to_device(to, of(job).memory.data() + from, bytes, stream_));
+    if (sent != type) require(queue_convert(stream_, to, bytes / element_bytes(type), sent, type));
+  }
+  void end_sending(std::size_t job) { require(of(job).copied.record(stream_)); }
   /// Waits until the job has been copied; jobs in order.
   void free(std::size_t job) {
     require(of(job).copied.synchronize());
@@ -156,6 +159,12 @@ void weight_upload::add(std::byte* to, const tensor_view& from, element type, st
   add_lines(to, {from, type, width}, height, 1, width * element_bytes(type));
 }
 
+void weight_upload::add_rows(std::byte* codes, std::byte* scales, const tensor_view& from, std::uint32_t height,
+                             std::uint32_t width) {
+  check(width + sizeof(float) <= piece_bytes_);
+  add_lines(codes, {from, element::f32, width, {weight_element::fp8, default_group}, scales}, height, 1, width);
+}
+
 void weight_upload::add_coded(std::byte* to, const tensor_view& from, element type, weight_format format,
                               std::uint32_t height, std::uint32_t width) {
   check(format.quantised());
@@ -169,7 +178,8 @@ void weight_upload::add_lines(std::byte* to, tensor of, std::uint32_t height, st
   check(from.shape.size() == 2);
   check(from.shape[0] <= height && from.shape[1] <= of.width);
   check(line_bytes <= piece_bytes_);
-  const auto lines_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(line_bytes, 1));
+  const std::size_t scale_bytes = of.scales ? sizeof(float) : 0;
+  const auto lines_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(line_bytes + scale_bytes, 1));
   const std::uint32_t rows_each = lines_each * line_rows;
   for (std::uint32_t first = 0; first < height; first += rows_each) {
     const std::uint32_t rows = std::min(rows_each, height - first);
@@ -182,12 +192,31 @@ void weight_upload::add_lines(std::byte* to, tensor of, std::uint32_t height, st
 
 std::size_t weight_upload::bytes_of(const job& which) const {
   const tensor& of = tensors_[which.tensor];
+  if (of.scales) return which.rows * std::size_t{of.width};
   if (of.format.quantised()) return coded_bytes(of.format, which.rows, of.width);
   return which.rows * std::size_t{of.width} * element_bytes(of.type);
 }
 
+std::size_t weight_upload::scaled_rows(const job& which) const {
+  const tensor& of = tensors_[which.tensor];
+  return of.scales
+             ? static_cast<std::size_t>(std::clamp<std::int64_t>(of.from.shape[0] - which.first_row, 0, which.rows))
+             : 0;
+}
+
+void weight_upload::fill_rows(std::byte* piece, const job& which, std::vector<float>& scratch) {
+  const tensor& of = tensors_[which.tensor];
+  const std::size_t present = scaled_rows(which);
+  std::byte* scales = piece + bytes_of(which);
+  for (std::size_t r = 0; r < present; ++r, piece += of.width, scales += sizeof(float)) {
+    const float scale = encode_fp8_row(of.from, which.first_row + r, {piece, of.width}, scratch);
+    std::memcpy(scales, &scale, sizeof scale);
+  }
+  std::memset(piece, 0, (which.rows - present) * of.width);
+}
+
 void weight_upload::fill_coded(std::byte* piece, const job& which, std::vector<float>& scratch) {
-  const auto& [from, type, width, format] = tensors_[which.tensor];
+  const auto& [from, type, width, format, scales] = tensors_[which.tensor];
   std::uint64_t beyond = 0;
   for (std::uint32_t r = 0; r < which.rows; r += panel_outputs, piece += coded_bytes(format, panel_outputs, width)) {
     const std::int64_t first = which.first_row + r;
@@ -198,7 +227,8 @@ void weight_upload::fill_coded(std::byte* piece, const job& which, std::vector<f
 }
 
 void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) {
-  const auto& [from, type, width, format] = tensors_[which.tensor];
+  const auto& [from, type, width, format, scales] = tensors_[which.tensor];
+  if (scales) return fill_rows(piece, which, scratch);
   if (format.quantised()) return fill_coded(piece, which, scratch);
   const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
@@ -247,9 +277,16 @@ void weight_upload::run() {
   std::uint64_t done_bytes = 0;
   for (std::size_t sent = 0, gone = 0; gone < jobs_.size(); ++gone) {
     for (; sent < jobs_.size() && sent < gone + on_the_way; ++sent) {
-      const tensor& of = tensors_[jobs_[sent].tensor];
+      const job& next = jobs_[sent];
+      const tensor& of = tensors_[next.tensor];
+      const std::size_t bytes = bytes_of(next);
       const element sent_type = of.format.quantised() ? of.type : sent_as(of.from.type, of.type);
-      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]), sent_type, of.type);
+      ring.await(sent);
+      ring.send(sent, 0, next.to, bytes, sent_type, of.type);
+      if (of.scales)
+        ring.send(sent, bytes, of.scales + next.first_row * sizeof(float), scaled_rows(next) * sizeof(float), of.type,
+                  of.type);
+      ring.end_sending(sent);
     }
     ring.free(gone);
     done_bytes += jobs_[gone].source_bytes;
