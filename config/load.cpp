@@ -1,6 +1,10 @@
 #include "config/load.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -27,8 +31,10 @@ file_text read_file(const std::filesystem::path& path) {
   std::error_code failed;
   if (!std::filesystem::exists(path, failed) && !failed) return {{}, "does not exist", true};
   const bool is_folder = std::filesystem::is_directory(path, failed);
+  if (is_folder) return {{}, "is a folder", false};
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (is_folder || !file) return {{}, is_folder ? "is a folder" : "cannot be opened", false};
+  if (!file) return {{}, std::string("cannot be opened: ") + std::strerror(errno), false};
   std::string text(limits::file_bytes_max + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -36,6 +42,12 @@ file_text read_file(const std::filesystem::path& path) {
   if (text.size() > limits::file_bytes_max)
     return {{}, "is larger than " + std::to_string(limits::file_bytes_max) + " bytes", false};
   return {std::move(text), {}, false};
+}
+
+/// The parser's description, with what is usually meant by the one that does not say it.
+std::string not_toml(std::string_view description) {
+  const bool is_bare = description.ends_with("could not determine value type");
+  return "is not TOML: " + std::string(description) + (is_bare ? "; texts must be in quotes" : "");
 }
 
 /// The value of a TOML node if its type is one of the setting types.
@@ -88,7 +100,7 @@ class merger {
   loaded merge(const sources& from) && {
     if (!from.file.empty()) {
       merge_file(from.file);
-      for (const auto& extra : files_beside(from.file)) merge_file(extra);
+      merge_files_beside(from.file);
     }
     merge_environment(from.environment);
     merge_flags(from.flags);
@@ -125,13 +137,19 @@ class merger {
              near.empty() ? "no such key" : "no such key; did you mean " + std::string(near) + "?");
   }
 
-  static std::vector<std::filesystem::path> files_beside(const std::filesystem::path& file) {
+  /// A folder that cannot be read is a fault: its settings would have no effect.
+  void merge_files_beside(const std::filesystem::path& file) {
+    const auto folder = file.parent_path() / "conf.d";
     std::vector<std::filesystem::path> files;
-    std::error_code none;  // no such folder: nothing to read
-    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path() / "conf.d", none))
-      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    std::error_code failed;
+    for (auto at = std::filesystem::directory_iterator(folder, failed);
+         !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
+      if (at->path().extension() == ".toml") files.push_back(at->path());
+    if (failed && failed != std::errc::no_such_file_or_directory)
+      return complain(fault_kind::unreadable, {origin_kind::file, folder.string(), 0}, {},
+                      "cannot be read: " + failed.message());
     std::sort(files.begin(), files.end());
-    return files;
+    for (const auto& each : files) merge_file(each);
   }
 
   void merge_file(const std::filesystem::path& path) {
@@ -144,8 +162,7 @@ class merger {
                       trouble);
     const toml::parse_result parsed = toml::parse(text, path.string());
     if (!parsed)
-      return complain(fault_kind::unreadable, at(parsed.error().source()), {},
-                      std::string(parsed.error().description()));
+      return complain(fault_kind::unreadable, at(parsed.error().source()), {}, not_toml(parsed.error().description()));
 
     const auto before = static_cast<std::ptrdiff_t>(out_.faults.size());
     for (const auto& [name, node] : parsed.table()) {
@@ -257,11 +274,17 @@ class merger {
     out_.origins["server.password"] = where;
   }
 
-  /// Without this check a missing folder would be noticed only when a client names a file in it.
+  /// Without this check a folder that is missing or cannot be read would be noticed only when a client names a file in
+  /// it.
   void look_for_folder(const std::string& key, const std::string& path) {
     std::error_code failed;
-    if (path.empty() || std::filesystem::exists(path, failed) || failed) return;
-    complain(fault_kind::missing, out_.origins[key], key, path + " does not exist");
+    if (path.empty()) return;
+    if (!std::filesystem::exists(path, failed) && !failed)
+      return complain(fault_kind::missing, out_.origins[key], key, path + " does not exist");
+    if (!failed && !std::filesystem::is_directory(path, failed))
+      return complain(fault_kind::bad_value, out_.origins[key], key, path + " is not a folder");
+    if (::access(path.c_str(), R_OK | X_OK) != 0)
+      complain(fault_kind::bad_value, out_.origins[key], key, path + " cannot be read: " + std::strerror(errno));
   }
 
   loaded out_;

@@ -40,6 +40,7 @@
 #include "app/load_settings.hpp"
 #include "base/log/log.hpp"
 #include "base/result.hpp"
+#include "base/version.hpp"
 #include "config/reload.hpp"
 #include "config/rules.hpp"
 
@@ -216,7 +217,8 @@ result<void> server::listen() {
   loading_context_->loading = true;
   sockets_ = std::make_unique<open_sockets>(*listener_);
   if (auto ok = sockets_->open(settings_, context_->guarded()); !ok) return ok;
-  log::info("listening", {{"address", sockets_->addresses()},
+  log::info("listening", {{"version", build_name()},
+                          {"address", sockets_->addresses()},
                           {"port", static_cast<std::uint32_t>(sockets_->port())},
                           {"tls_port", static_cast<std::uint32_t>(sockets_->tls_port())},
                           {"authentication", !context_->guarded()                ? "none"
@@ -244,8 +246,10 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   start_actors(std::move(*opened));
-  if (auto ok = sockets_->open_admin(settings_); !ok) {
-    trouble_ = ok.error();
+  auto opened_doors = sockets_->open_admin(settings_);
+  if (opened_doors) opened_doors = sockets_->accept_inherited();
+  if (!opened_doors) {
+    trouble_ = opened_doors.error();
     return main_.stop();
   }
   beat();

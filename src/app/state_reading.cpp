@@ -116,7 +116,10 @@ result<void> back_up(storage::database& db, const std::filesystem::path& into) {
   if (std::filesystem::exists(into, failed))
     return error{error_kind::conflict, into.string() + " already exists; a backup needs a new directory", {}};
   if (!std::filesystem::create_directories(into, failed))
-    return error{error_kind::io, "cannot create " + into.string() + ": " + failed.message(), {}};
+    return error{error_kind::io,
+                 "cannot create " + into.string() + ": " + failed.message() +
+                     "; the user of the server must be able to write there",
+                 {}};
   std::filesystem::permissions(into, std::filesystem::perms::owner_all, failed);
   return db.backup(storage::database_directory(into));
 }

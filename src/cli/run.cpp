@@ -9,9 +9,32 @@
 #include "app/load_settings.hpp"
 #include "base/log/log.hpp"
 #include "cli/help/manual.hpp"
+#include "config/keys.hpp"
 
 namespace skein::cli {
 namespace {
+
+/// The key at fault, whether the error names it by its path or as a flag of `serve`.
+const config::key* key_at_fault(const std::string& field) {
+  const auto is_named = [&](const config::key& each) {
+    return each.path == field || std::ranges::find(each.flags, "--" + field) != each.flags.end();
+  };
+  const auto found = std::ranges::find_if(config::keys(), is_named);
+  return found == config::keys().end() ? nullptr : &*found;
+}
+
+/// An error of the server with its key and the origin of the value: "local.toml:2: model.path: /x.pth: cannot open".
+error with_origin(error why, const config::loaded& merged) {
+  const config::key* key = key_at_fault(why.field);
+  if (!key) return why;
+  for (const std::string& name : {key->path, why.field})
+    if (why.message.starts_with(name + ": ")) why.message.erase(0, name.size() + 2);
+  const auto origin = merged.origins.find(key->path);
+  why.message = config::to_string(config::fault{config::fault_kind::bad_value,
+                                                origin == merged.origins.end() ? config::origin() : origin->second,
+                                                key->path, why.message});
+  return why;
+}
 
 int done(const result<void>& outcome) { return outcome ? static_cast<int>(exit_code::ok) : fail(outcome.error()); }
 
@@ -30,7 +53,8 @@ struct runner {
     const log::options how = log_options(merged.settings.log);
     log::start(how);
     for (const auto& remark : what.remarks) log::warning("a deprecated flag was used", {{"remark", remark}});
-    const auto ended = server.serve(merged.settings, [&what] { return load_settings(what.configuration); });
+    auto ended = server.serve(merged.settings, [&what] { return load_settings(what.configuration); });
+    if (!ended) ended = with_origin(ended.error(), merged);
     const bool in_record = !ended && how.shape == log::format::json;  // readers of JSON records get no plain line
     if (in_record) log::error("ended", {{"why", ended.error().message}});
     log::stop();
@@ -40,7 +64,8 @@ struct runner {
     const auto merged = load_settings(what.configuration);
     if (!merged.faults.empty()) return report_faults(merged);
     log::set_minimum(std::max(log_options(merged.settings.log).minimum, log::level::warning));
-    return done(server.check(merged.settings));
+    const auto checked = server.check(merged.settings);
+    return checked ? done(checked) : fail(with_origin(checked.error(), merged));
   }
   int operator()(const generate_command& what) const { return done(generate(what)); }
   int operator()(const logits_command& what) const { return done(logits(what)); }

@@ -7,6 +7,7 @@
 #include "app/state_report.hpp"
 #include "app/state_server.hpp"
 #include "cli/commands.hpp"
+#include "storage/files/folder_owner.hpp"
 #include "storage/repair/repair.hpp"
 #include "storage/sessions/session_copy.hpp"
 #include "storage/sessions/session_file.hpp"
@@ -59,6 +60,7 @@ std::string name_for(const storage::session_file& file, const state_command& wha
 result<void> import_session(const state_command& what, const std::string& key, std::string& output) {
   auto file = given_file(what, key);
   if (!file) return file.error();
+  const storage::as_owner_of owner(what.state_dir);  // who may not be able to read the file
   const auto db = open_state(what, false);
   if (!db) return db.error();
   session_store store(*db);
@@ -134,8 +136,9 @@ result<void> repair(const state_command& what, std::string& output) {
 }
 
 result<void> on_directory(const state_command& what, const std::string& key, std::string& output) {
+  if (what.action == state_action::import_session) return import_session(what, key, output);
+  const storage::as_owner_of owner(what.state_dir);
   switch (what.action) {
-    case state_action::import_session: return import_session(what, key, output);
     case state_action::remove: return remove(what);
     case state_action::fork: return fork(what);
     case state_action::compact: return compact(what);

@@ -201,7 +201,8 @@ result<model_info> describe(const checkpoint& file) {
           "must be merged first");
   const auto is_state = [](const auto& t) { return t.name.ends_with(".att.time_state"); };
   if (!file.tensors().empty() && std::ranges::all_of(file.tensors(), is_state))
-    return misfit(file, file.tensors().front().name, "is a tuned state, which is used with a model and is none");
+    return misfit(file, file.tensors().front().name,
+                  "is a tuned state, not a model; --states-dir names the folder of tuned states");
   if (auto unknown = unknown_names(file)) return *unknown;
   const rwkv_version version = version_of(file);
   if (auto foreign = foreign_tensor(file, version)) return *foreign;

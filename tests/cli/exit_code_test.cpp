@@ -120,7 +120,11 @@ BOOST_AUTO_TEST_CASE(missing_files) {
     expect(run_skein({"serve", "--device", "fake", "--port", "0", "--log-level", "off", flag, "/nonexistent/x"}), 66,
            "/nonexistent/x");
   expect(run_skein({"serve", "--device", "cpu", "--port", "0", "--log-level", "off", "--model", "/nonexistent/x"}), 66,
-         "/nonexistent/x");
+         "skein: --model: model.path: /nonexistent/x: cannot open: ");
+  const auto file = write(empty, "skein.toml", "[model]\npath = \"/nonexistent/x\"\n[engine]\ndevice = \"cpu\"\n");
+  for (const char* command : {"serve", "check-config"})
+    expect(run_skein({command, "--config", file, "--set", "server.port=0", "--set", "log.level=off"}), 66,
+           "skein: " + file + ":2: model.path: /nonexistent/x: cannot open: ");
   expect(run_skein({"serve", "--device", "fake", "--port", "0", "--log-level", "off", "--tls-certificate",
                     "/nonexistent/x", "--tls-key", "/nonexistent/y"}),
          66, "server.tls_certificate: /nonexistent/x");
@@ -181,6 +185,19 @@ BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_r
   BOOST_TEST(code(serve + (empty / "state").string(), "cannot create the directory") == 77);
   BOOST_TEST(code(serve + closed.string(), "looking into " + closed.string()) == 77);
   BOOST_TEST(code("state list --state-dir " + closed.string(), "Permission denied") == 77);
+
+  write(folder, "skein.toml", "");
+  fs::permissions(folder.path() / "skein.toml", for_all);
+  fs::create_directory(folder.path() / "conf.d");
+  fs::permissions(folder.path() / "conf.d", fs::perms::owner_all);
+  const std::string check = "check-config --config ";
+  BOOST_TEST(code(check + (folder.path() / "skein.toml").string(), "conf.d: cannot be read: Permission denied") == 78);
+  fs::remove(folder.path() / "conf.d");
+  BOOST_TEST(code(check + (folder.path() / "skein.toml").string() + " --set model.root=" + closed.string(),
+                  "model.root: " + closed.string() + " cannot be read: Permission denied") == 64);
+  fs::permissions(folder.path() / "skein.toml", fs::perms::owner_read);
+  BOOST_TEST(code(check + (folder.path() / "skein.toml").string(), "skein.toml: cannot be opened: Permission denied") ==
+             78);
 }
 
 BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {

@@ -1,5 +1,8 @@
 // Shows what `skein state` does to the sessions in a directory, and what it says when it cannot; by running the built
 // program on directories that the storage library wrote.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
@@ -232,6 +235,33 @@ BOOST_AUTO_TEST_CASE(a_backup_is_a_state_directory) {
   BOOST_TEST(test::run_skein({"state", "verify", "--state-dir", into}).exit_code == 0);
   in.fail({"backup", into}, 65, "already exists");
   in.fail({"backup", "/proc/no"}, 74, "cannot create");
+}
+
+bool is_root(boost::unit_test::test_unit_id) { return ::geteuid() == 0; }
+
+/// Otherwise the service, which runs as its own user, could not open its database after a command of root.
+BOOST_AUTO_TEST_CASE(root_leaves_no_files_of_its_own, *boost::unit_test::precondition(is_root)) {
+  namespace fs = std::filesystem;
+  constexpr uid_t service = 65534;
+  const state_folder in;
+  const auto each_file = [&](const auto& act) {
+    act(in.folder.path());
+    for (const auto& entry : fs::recursive_directory_iterator(in.folder.path())) act(entry.path());
+  };
+  each_file([](const fs::path& path) { BOOST_REQUIRE(::chown(path.c_str(), service, service) == 0); });
+  in.succeed({"fork", "s0", "copy"});
+  in.succeed({"backup", in.path("backup")});
+  fs::remove(database_directory(in.folder.path()) / "CURRENT");
+  in.succeed({"repair"});
+  each_file([](const fs::path& path) {
+    struct stat found {};
+    BOOST_REQUIRE(::stat(path.c_str(), &found) == 0);
+    BOOST_TEST((found.st_uid == service && found.st_gid == service), path);
+  });
+  const test::temporary_folder other;  // of root
+  in.succeed({"export", "copy", "--out", other.path() / "file"});
+  in.succeed({"import", other.path() / "file", "--as", "again"});
+  in.fail({"backup", other.path() / "backup"}, 74, "the user of the server must be able to write there");
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_database_is_repaired) {

@@ -143,9 +143,18 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_read) {
   const files in;
   expect_only(config::load({in.folder.path() / "none.toml", {}, {}}), fault_kind::missing, "does not exist");
   expect_only(config::load({in.folder.path(), {}, {}}), fault_kind::unreadable, "folder");
-  expect_only(in.load("[server\n"), fault_kind::unreadable, "skein.toml:1: ");
+  expect_only(in.load("[server\n"), fault_kind::unreadable, "skein.toml:1: is not TOML: ");
+  expect_only(in.load("[model]\npath = /srv/x.pth\n"), fault_kind::unreadable, "; texts must be in quotes");
   expect_only(in.load("a = 1\na = 2\n"), fault_kind::unreadable, "skein.toml:2: ");
   expect_only(in.load(std::string((1u << 20) + 1, '#')), fault_kind::unreadable, "larger");
+}
+
+/// conf.d as a file stands for one that the server's user may not list.
+BOOST_AUTO_TEST_CASE(settings_beside_the_file_are_not_skipped_silently) {
+  const files in;
+  const auto main = in.write("skein.toml", "");
+  in.write("conf.d", "");
+  expect_only(config::load({main, {}, {}}), fault_kind::unreadable, "conf.d: cannot be read: ");
 }
 
 BOOST_AUTO_TEST_CASE(values_that_are_refused) {
@@ -215,6 +224,7 @@ BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
   for (const std::string key : {"states_dir", "root"})
     expect_only(in.load("[model]\n" + key + " = \"/nonexistent\"\n"), fault_kind::missing,
                 "skein.toml:2: model." + key + ": /nonexistent does not exist");
+  expect_only(in.load("[model]\nroot = '" + secret + "'\n"), fault_kind::bad_value, secret + " is not a folder");
   const auto empty = in.write("empty", "\n").string();
   expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
 }

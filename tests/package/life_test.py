@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows the life of the packages on a clean Debian with a systemd of its own: installed, the service runs as its user in its
-sandbox and answers; a session and a changed setting outlive an upgrade, over which clients of skein.socket wait; removing
-leaves settings and sessions, purging nothing.
+sandbox and answers; a wrong setting ends it with its name in the log; a session and a changed setting outlive an upgrade,
+over which clients of skein.socket wait; removing leaves settings and sessions, purging nothing.
 
     life_test.py CPACK BUILD        ends with 77 where this machine cannot have such a root
 """
@@ -26,7 +26,7 @@ def expect(truth: bool, what: str):
 
 def say(root, text: str, session: str) -> dict:
     body = json.dumps({"session_id": session, "max_tokens": 8, "messages": [{"role": "user", "content": text}]})
-    return json.loads(root.ask("curl", "-sS", "--max-time", "120", "--retry", "3", f"{URL}/v1/chat/completions", "-d", body))
+    return json.loads(root.ask("curl", "-sS", "--max-time", "120", f"{URL}/v1/chat/completions", "-d", body))
 
 
 def state(root, unit="skein.service") -> str:
@@ -68,6 +68,18 @@ def takes_keys_and_settings(root):
     expect("skein-demo" in with_key, with_key)
     root.ask("rm", "/etc/skein/api-keys")
     root.ask("systemctl", "restart", "skein.service")
+
+
+def a_wrong_setting_ends_it_once(root):
+    """No restart, which would fail again and use up the start limit; it starts when the setting is right."""
+    root.ask("sh", "-c", "mkdir -p /etc/skein/conf.d && printf '[model]\\npath = \"/srv/none.pth\"\\n'"
+             " > /etc/skein/conf.d/local.toml")
+    root.ask("systemctl", "restart", "skein.service", check=False)
+    expect(state(root) == "failed", f"with a wrong setting the service is {state(root)}")
+    log = root.ask("journalctl", "-u", "skein.service", "-p", "err", "-o", "cat", "-n", "1")
+    expect("conf.d/local.toml:2: model.path: /srv/none.pth: cannot open" in log, f"the log does not name the setting: {log}")
+    root.ask("rm", "-r", "/etc/skein/conf.d")
+    root.ask("systemctl", "start", "skein.service")
 
 
 def is_upgraded_under_clients(root, package):
@@ -120,6 +132,7 @@ def main(arguments: list) -> int:
         with clean_root(folder / "root", [*needed, "iproute2"]) as root:
             is_installed_and_serves(root, first)
             takes_keys_and_settings(root)
+            a_wrong_setting_ends_it_once(root)
             is_upgraded_under_clients(root, second)
             a_back_end_starts_it_again(root)
             is_removed_and_purged(root)

@@ -12,6 +12,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -179,12 +180,27 @@ class open_door {
   std::uint16_t port_ = 0;
 };
 
+/// They wait while the model loads, which here takes until a pipe has been written.
 BOOST_AUTO_TEST_CASE(clients_that_come_before_the_server_are_served) {
   const temporary_folder folder;
   const open_door door(folder.path());
+  const std::string vocabulary = folder.path() / "vocabulary";
+  BOOST_REQUIRE(::mkfifo(vocabulary.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    std::ofstream pipe(vocabulary);  // waits for the server to read
+    std::this_thread::sleep_for(300ms);
+    for (int byte = 0; byte < 256; ++byte) {
+      char line[32];
+      std::snprintf(line, sizeof line, "%d b'\\x%02x' 1\n", byte + 1, static_cast<unsigned>(byte));
+      pipe << line;
+    }
+  });
   http_client early(door.port());
-  early.request("GET", "/livez");
-  server_process server(door.program(), fake);
+  early.request("GET", "/v1/models");
+  auto slow = fake;
+  slow.insert(slow.end(), {"--vocab", vocabulary});
+  server_process server(door.program(), slow);
+  writer.join();
   BOOST_TEST(server.port() == door.port());
   const auto answer = early.read_response();
   BOOST_REQUIRE(answer);

@@ -36,6 +36,7 @@ async function stream(server, fields) {
 test('while the model loads the server answers, and says that it loads', async (t) => {
   const vocabulary = unfinished(t);
   const server = await startServer(...fake, '--vocab', vocabulary.path, '--set', 'server.cors_origins=http://page.example');
+  assert.match((await server.says('listening')).version, /^\d+\.\d+\.\d+\+/);
   assert.equal((await server.get('/livez')).status, 200);
   assert.equal(typeof (await server.get('/version')).body.version, 'string');
   assert.equal((await server.get('/status')).body.status, 2);
@@ -104,7 +105,7 @@ test('a port in use ends the start before the model is read', async (t) => {
   const vocabulary = unfinished(t);
   const second = spawnSync(binary, ['serve', '--device', 'fake', '--vocab', vocabulary.path, '--port', String(first.port)], { encoding: 'utf8', timeout: 60000 });
   assert.equal(second.status, 74, second.stderr);
-  assert.match(second.stderr, new RegExp(`cannot listen on 127.0.0.1 port ${first.port}: Address already in use`));
+  assert.match(second.stderr, new RegExp(`: server.port: cannot listen on 127.0.0.1 port ${first.port}: Address already in use`));
 });
 
 test('a state directory that another server has ends the start with 75, so that it is tried again', async (t) => {

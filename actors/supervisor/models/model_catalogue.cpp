@@ -92,7 +92,8 @@ result<model_catalogue::choice> model_catalogue::by_path(const std::string& name
       if (!found.empty() && file != root_) return choice{file, name_of(file), false};
       is_ours = true;
     }
-  if (is_ours) return error{error_kind::missing_file, "no such model file: '" + name + "'", "model_filename"};
+  if (is_ours)
+    return error{error_kind::missing_file, "no such model file in model.root: '" + name + "'", "model_filename"};
   return error{error_kind::forbidden,
                root_.empty() ? "other models cannot be loaded: model.root is not set"
                              : "the model file must be in the folder model.root",

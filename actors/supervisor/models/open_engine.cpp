@@ -235,7 +235,11 @@ struct named_parts {
 
 result<named_parts> open_named(const config::config& c) {
   auto model = cli::open_model(c.model.path, c.model.adapters);
-  if (!model) return model.error();
+  if (!model) {
+    error why = model.error();
+    if (why.field.empty()) why.field = "model.path";
+    return why;
+  }
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();
   auto devices = choose_devices(c.engine.device);

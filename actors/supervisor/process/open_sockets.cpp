@@ -2,7 +2,8 @@
 
 #include <sys/socket.h>
 
-#include "actors/listener/listening_socket.hpp"
+#include <utility>
+
 #include "actors/supervisor/process/descriptor_limit.hpp"
 #include "app/state_server.hpp"
 #include "base/log/log.hpp"
@@ -70,8 +71,14 @@ result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, b
                    "server.tls_certificate is not set; the inherited socket https needs a certificate",
                    "server.tls_certificate"};
     if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
-    if (auto ok = listener_.adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
+    waiting_.push_back({std::move(taken), has_tls ? tls_ : nullptr});
   }
+  return {};
+}
+
+result<void> open_sockets::accept_inherited() {
+  for (inherited_door& door : std::exchange(waiting_, {}))
+    if (auto ok = listener_.adopt(door.socket.release(), door.tls); !ok) return ok;
   return {};
 }
 

@@ -54,7 +54,7 @@ constexpr exit_row exits[] = {
     {exit_code::ok, "Success; a server shut down in order."},
     {exit_code::usage, "The command line is wrong."},
     {exit_code::bad_data, "A model, state or other file cannot be used."},
-    {exit_code::no_input, "A file is missing."},
+    {exit_code::no_input, "A file or folder is missing."},
     {exit_code::unavailable, "The device or enough memory is not available."},
     {exit_code::internal, "The device was lost or hangs, or the program has a bug."},
     {exit_code::io, "A disk or a file failed."},
@@ -96,7 +96,8 @@ std::string program_page() {
   page.item("SKEIN_HIP_LIBRARY", "", "The back end for AMD GPUs, libskein_hip.so.");
   page.item("SKEIN_CUBLASLT", "", "The file of cuBLASLt, which the GPU back end may use.");
   page.heading("files");
-  page.item("/etc/skein/skein.toml", "", "Settings of the service.");
+  page.item("/etc/skein/skein.toml", "", "Settings of the service, as the package ships them.");
+  page.item("/etc/skein/conf.d/*.toml", "", "Settings of your own, which no upgrade changes.");
   page.item("/etc/skein/api-keys", "", "API keys of the service, created by skein keys.");
   page.item("/var/lib/skein", "", "Sessions and states of the service.");
   page.item("/usr/share/skein", "", "The demo model; also searched for vocabularies.");
