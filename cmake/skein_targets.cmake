@@ -61,8 +61,8 @@ endfunction()
 # tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow; the others are
 # left to the sanitizer builds if SKEIN_SANITIZED_TESTS is off. With THREADS, several threads run our code in it: the
 # others are slow to ThreadSanitizer. If SKEIN_SLOW_TESTS is off, a sanitizer build leaves out all that is slow. A folder
-# whose tests compute a lot themselves sets skein_tests_compute; one whose headers take most of the compile time sets
-# skein_unity_tests: the sources of a program are compiled as one, so names in them must be unique within the program.
+# whose tests compute a lot themselves sets skein_tests_compute. With SKEIN_UNITY the sources of a program are compiled as
+# one, so names in them must be unique within the program.
 function(skein_test name)
   cmake_parse_arguments(arg "THREADS" "" "SOURCES;DEPS;LABELS" ${ARGN})
   if(SKEIN_SANITIZE STREQUAL "thread" AND NOT arg_THREADS AND NOT arg_LABELS)
@@ -70,15 +70,13 @@ function(skein_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
-  if(skein_unity_tests)
-    skein_unity(${name})
-  endif()
+  skein_unity(${name})
+  set(headers skein_test_headers)
   if(SKEIN_SANITIZE AND NOT skein_tests_compute)
     target_compile_options(${name} PRIVATE -O0)
+    set(headers skein_plain_test_headers)
   endif()
-  if(NOT (SKEIN_SANITIZE AND skein_tests_compute))  # GCC takes headers of the same -O only
-    target_precompile_headers(${name} REUSE_FROM skein_test_headers)
-  endif()
+  target_precompile_headers(${name} REUSE_FROM ${headers})
   if(skein_sanitized_room AND NOT SKEIN_SANITIZED_TESTS AND NOT arg_LABELS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
     set(arg_LABELS sanitized)

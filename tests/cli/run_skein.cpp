@@ -14,7 +14,7 @@
 namespace skein::test {
 namespace {
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> argv_of(std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (auto& text : texts) list.push_back(text.data());
   list.push_back(nullptr);
@@ -49,7 +49,7 @@ outcome run_skein(const std::vector<std::string>& arguments, const std::string& 
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t child = 0;
   const int failed =
-      posix_spawn(&child, SKEIN_PROGRAM, &files, nullptr, pointers(words).data(), pointers(variables).data());
+      posix_spawn(&child, SKEIN_PROGRAM, &files, nullptr, argv_of(words).data(), argv_of(variables).data());
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) throw std::runtime_error("cannot start " SKEIN_PROGRAM);
   int status = 0;

@@ -14,8 +14,6 @@ using namespace skein::engine;
 using namespace skein::test;
 namespace data = boost::unit_test::data;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11, 29, 8, 1, 33};
-
 /// The k-th token of a row is 10 * k + 1 .. 10 * k + 3. The text is complete after `length` tokens; after `dead` ones
 /// nothing is allowed.
 class staircase final : public sampling::token_rule {
@@ -65,7 +63,6 @@ bool climbs(const std::vector<token_id>& tokens, std::size_t from = 0) {
   return true;
 }
 
-bool takes_rules(const skein::engine::engine& e) { return e.info().constrains; }
 bool mixes_with_rules(const skein::engine::engine& e) { return takes_rules(e) && !e.info().rules_wait; }
 
 }  // namespace
@@ -86,11 +83,11 @@ BOOST_DATA_TEST_CASE(a_row_samples_allowed_tokens_until_its_text_is_complete, da
   const auto e = sample.make({});
   if (!takes_rules(*e)) return;
   for (const auto& params : {greedy(20), seeded(7, 20)}) {
-    const auto text = generate_alone(*e, 0, prompt, on_stairs(params, 5), 4);
+    const auto text = generate_alone(*e, 0, ten_tokens, on_stairs(params, 5), 4);
     BOOST_TEST(text.tokens.size() == 5u);
     BOOST_TEST(climbs(text.tokens));
     BOOST_TEST((text.stopped == stop_cause::stop_id));
-    const auto cut = generate_alone(*e, 0, prompt, on_stairs(params, 5, 3), 4);
+    const auto cut = generate_alone(*e, 0, ten_tokens, on_stairs(params, 5, 3), 4);
     BOOST_TEST((cut.stopped == stop_cause::budget));
     BOOST_TEST(cut.tokens.size() == 4u);
   }
@@ -99,12 +96,12 @@ BOOST_DATA_TEST_CASE(a_row_samples_allowed_tokens_until_its_text_is_complete, da
 BOOST_DATA_TEST_CASE(rows_with_and_without_a_rule_share_a_tick, data::make(engines_under_test())) {
   const auto e = sample.make({});
   if (!takes_rules(*e)) return;
-  const auto free_alone = generate_alone(*e, 0, prompt, seeded(3, 5), prompt.size());
-  const auto bound_alone = generate_alone(*e, 0, prompt, on_stairs(seeded(3, 5), 9), prompt.size());
+  const auto free_alone = generate_alone(*e, 0, ten_tokens, seeded(3, 5), ten_tokens.size());
+  const auto bound_alone = generate_alone(*e, 0, ten_tokens, on_stairs(seeded(3, 5), 9), ten_tokens.size());
   BOOST_TEST(free_alone.tokens != bound_alone.tokens);
   for (slot_id slot = 0; slot < 3; ++slot) e->start(slot, slot % 2 == 0 ? seeded(3, 5) : on_stairs(seeded(3, 5), 9));
   tick_plan plan;
-  for (slot_id slot = 0; slot < 3; ++slot) add_prefill(plan, slot, prompt, true);
+  for (slot_id slot = 0; slot < 3; ++slot) add_prefill(plan, slot, ten_tokens, true);
   std::vector<std::vector<token_id>> tokens(3);
   for (int tick = 0; tick < 5; ++tick) {
     for (const auto& row : run_tick(*e, plan)) tokens[row.slot].push_back(row.token);
@@ -119,12 +116,12 @@ BOOST_DATA_TEST_CASE(the_position_in_the_text_moves_with_the_sequence, data::mak
   const auto e = sample.make({});
   if (!takes_rules(*e)) return;
   const auto params = on_stairs(seeded(5, 20), 6);
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   BOOST_REQUIRE(expected.tokens.size() == 6u);
 
   std::vector<token_id> tokens;
   e->start(0, params);
-  tokens.push_back(prefill(*e, 0, prompt, true).token);
+  tokens.push_back(prefill(*e, 0, ten_tokens, true).token);
   tokens.push_back(decode(*e, 0).token);
   parked_sequence parked;
   e->park(0, parked);
@@ -148,7 +145,7 @@ BOOST_DATA_TEST_CASE(a_mixture_follows_the_rule_of_all_its_rows, data::make(engi
   tick_plan plan;
   for (slot_id slot = 0; slot < 2; ++slot) {
     e->start(slot, on_stairs(seeded(9, 20), 4));
-    auto& row = add_prefill(plan, slot, std::span(prompt).subspan(slot), true);
+    auto& row = add_prefill(plan, slot, std::span(ten_tokens).subspan(slot), true);
     row.group = 1;
   }
   std::vector<token_id> tokens;
@@ -168,14 +165,14 @@ BOOST_DATA_TEST_CASE(a_mixture_follows_the_rule_of_all_its_rows, data::make(engi
 BOOST_DATA_TEST_CASE(other_rows_run_ahead, data::make(engines_under_test())) {
   const auto e = sample.make({});
   if (!takes_rules(*e)) return;
-  const auto free_alone = generate_alone(*e, 0, prompt, seeded(3, 8), prompt.size());
-  const auto bound_alone = generate_alone(*e, 0, prompt, on_stairs(seeded(3, 5), 9), prompt.size());
+  const auto free_alone = generate_alone(*e, 0, ten_tokens, seeded(3, 8), ten_tokens.size());
+  const auto bound_alone = generate_alone(*e, 0, ten_tokens, on_stairs(seeded(3, 5), 9), ten_tokens.size());
   e->start(0, seeded(3, 8));
   e->start(1, on_stairs(seeded(3, 5), 9));
   std::vector<std::vector<token_id>> tokens(2);
   tick_plan both, free;
-  add_prefill(both, 0, prompt, true);
-  add_prefill(both, 1, prompt, true);
+  add_prefill(both, 0, ten_tokens, true);
+  add_prefill(both, 1, ten_tokens, true);
   const auto collect = [&] {
     const auto done = e->collect();
     BOOST_REQUIRE(done.has_value());
@@ -203,9 +200,9 @@ BOOST_DATA_TEST_CASE(other_rows_run_ahead, data::make(engines_under_test())) {
 BOOST_DATA_TEST_CASE(a_new_sequence_has_no_rule_of_the_one_before, data::make(engines_under_test())) {
   const auto e = sample.make({});
   if (!takes_rules(*e)) return;
-  const auto expected = generate_alone(*e, 0, prompt, seeded(2, 6), prompt.size());
-  (void)generate_alone(*e, 1, prompt, on_stairs(seeded(2, 6), 9), prompt.size());
-  BOOST_TEST(generate_alone(*e, 1, prompt, seeded(2, 6), prompt.size()) == expected);
+  const auto expected = generate_alone(*e, 0, ten_tokens, seeded(2, 6), ten_tokens.size());
+  (void)generate_alone(*e, 1, ten_tokens, on_stairs(seeded(2, 6), 9), ten_tokens.size());
+  BOOST_TEST(generate_alone(*e, 1, ten_tokens, seeded(2, 6), ten_tokens.size()) == expected);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -18,8 +18,6 @@ using namespace skein::engine;
 using namespace skein::test;
 namespace data = boost::unit_test::data;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11, 29, 8, 1, 33};
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(engine_contract)
@@ -37,13 +35,13 @@ BOOST_DATA_TEST_CASE(says_what_it_is, data::make(engines_under_test())) {
 
 BOOST_DATA_TEST_CASE(decode_continues_where_prefill_ended, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto text = generate_alone(*e, 0, prompt, greedy(6), prompt.size());
+  const auto text = generate_alone(*e, 0, ten_tokens, greedy(6), ten_tokens.size());
   BOOST_TEST(text.tokens.size() == 6u);
   BOOST_CHECK(text.stopped == stop_cause::budget);
 
   // Prefilling prompt and text up to a token draws the token after it.
   for (std::size_t known = 0; known < text.tokens.size(); ++known) {
-    auto tokens = prompt;
+    auto tokens = ten_tokens;
     tokens.insert(tokens.end(), text.tokens.begin(), text.tokens.begin() + static_cast<std::ptrdiff_t>(known));
     e->start(1, greedy(6));
     BOOST_TEST(prefill(*e, 1, tokens, true).token == text.tokens[known]);
@@ -54,19 +52,19 @@ BOOST_DATA_TEST_CASE(neither_slot_nor_chunks_matter, data::make(engines_under_te
   const auto e = sample.make({});
   auto params = seeded(7, 12);
   params.logprobs = true;
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   BOOST_TEST(expected.logprobs.size() == expected.tokens.size());
   for (const std::size_t chunk : {1, 2, 3, 7})
-    BOOST_TEST(generate_alone(*e, static_cast<slot_id>(chunk % 4), prompt, params, chunk) == expected);
+    BOOST_TEST(generate_alone(*e, static_cast<slot_id>(chunk % 4), ten_tokens, params, chunk) == expected);
 }
 
 BOOST_DATA_TEST_CASE(runs_one_tick_behind, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto expected = generate_alone(*e, 0, prompt, greedy(8), prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, greedy(8), ten_tokens.size());
 
   e->start(0, greedy(8));
   tick_plan plan;
-  add_prefill(plan, 0, prompt, true);
+  add_prefill(plan, 0, ten_tokens, true);
   BOOST_REQUIRE(e->submit(plan).has_value());
   plan.clear();
   add_decode(plan, 0);
@@ -89,7 +87,7 @@ BOOST_DATA_TEST_CASE(runs_one_tick_behind, data::make(engines_under_test())) {
 BOOST_DATA_TEST_CASE(a_result_outlives_the_next_two_submits, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(100));
-  const auto first = prefill(*e, 0, prompt, true);
+  const auto first = prefill(*e, 0, ten_tokens, true);
   tick_plan plan;
   add_decode(plan, 0);
   BOOST_REQUIRE(e->submit(plan).has_value());
@@ -110,7 +108,7 @@ BOOST_DATA_TEST_CASE(finish_leaves_results_to_collect, data::make(engines_under_
   e->start(2, greedy(4));
   BOOST_TEST(!e->ready());
   tick_plan plan;
-  add_prefill(plan, 2, prompt, true);
+  add_prefill(plan, 2, ten_tokens, true);
   BOOST_REQUIRE(e->submit(plan).has_value());
   BOOST_REQUIRE(e->finish().has_value());
   BOOST_TEST(e->ready());
@@ -121,13 +119,13 @@ BOOST_DATA_TEST_CASE(finish_leaves_results_to_collect, data::make(engines_under_
 
 BOOST_DATA_TEST_CASE(a_stop_id_freezes_without_swallowing_it, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto unstopped = generate_alone(*e, 0, prompt, greedy(9), prompt.size());
+  const auto unstopped = generate_alone(*e, 0, ten_tokens, greedy(9), ten_tokens.size());
   auto params = greedy(9);
   params.stop_ids = {unstopped.tokens[4]};
   const auto first = std::ranges::find(unstopped.tokens, unstopped.tokens[4]);
   const auto length = static_cast<std::size_t>(first - unstopped.tokens.begin()) + 1;
 
-  const auto stopped = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto stopped = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   BOOST_CHECK(stopped.stopped == stop_cause::stop_id);
   BOOST_TEST(stopped.tokens.size() == length);
   const auto state = state_of(*e, 0);
@@ -140,7 +138,7 @@ BOOST_DATA_TEST_CASE(a_stop_id_freezes_without_swallowing_it, data::make(engines
   BOOST_TEST(state_of(*e, 0) == state, boost::test_tools::per_element());
 
   // The state is that of the prompt and the text before the stop token.
-  auto fed = prompt;
+  auto fed = ten_tokens;
   fed.insert(fed.end(), stopped.tokens.begin(), stopped.tokens.end() - 1);
   e->start(1, greedy(1));
   BOOST_TEST(!prefill(*e, 1, fed, false).sampled);
@@ -149,16 +147,16 @@ BOOST_DATA_TEST_CASE(a_stop_id_freezes_without_swallowing_it, data::make(engines
 
 BOOST_DATA_TEST_CASE(the_last_budgeted_token_may_be_a_stop_id, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto text = generate_alone(*e, 0, prompt, greedy(1), prompt.size());
+  const auto text = generate_alone(*e, 0, ten_tokens, greedy(1), ten_tokens.size());
   auto params = greedy(1);
   params.stop_ids = {text.tokens[0]};
-  BOOST_CHECK(generate_alone(*e, 0, prompt, params, prompt.size()).stopped == stop_cause::stop_id);
+  BOOST_CHECK(generate_alone(*e, 0, ten_tokens, params, ten_tokens.size()).stopped == stop_cause::stop_id);
 }
 
 BOOST_DATA_TEST_CASE(without_budget_a_prefill_feeds_but_samples_nothing, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(0));
-  const auto r = prefill(*e, 0, prompt, true);
+  const auto r = prefill(*e, 0, ten_tokens, true);
   BOOST_TEST(!r.sampled);
   BOOST_TEST(!r.frozen);
   BOOST_CHECK(r.stopped == stop_cause::budget);
@@ -167,20 +165,20 @@ BOOST_DATA_TEST_CASE(without_budget_a_prefill_feeds_but_samples_nothing, data::m
   BOOST_CHECK(again.stopped == stop_cause::none);
 
   e->start(1, greedy(1));
-  BOOST_TEST(prefill(*e, 1, prompt, true).sampled);
+  BOOST_TEST(prefill(*e, 1, ten_tokens, true).sampled);
   BOOST_TEST(state_of(*e, 0) == state_of(*e, 1), boost::test_tools::per_element());
 }
 
 BOOST_DATA_TEST_CASE(a_frozen_slot_can_be_fed_and_thawed, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto text = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
+  const auto text = generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size());
   const auto fed = prefill(*e, 0, std::vector{text.tokens.back()}, true);
   BOOST_TEST(fed.frozen);
   BOOST_TEST(!fed.sampled);
 
   e->restart_sampler(0, greedy(5));
   const std::vector<token_id> question = {9, 4};
-  auto whole = prompt;
+  auto whole = ten_tokens;
   whole.insert(whole.end(), text.tokens.begin(), text.tokens.end());
   whole.insert(whole.end(), question.begin(), question.end());
   e->start(1, greedy(5));
@@ -189,8 +187,8 @@ BOOST_DATA_TEST_CASE(a_frozen_slot_can_be_fed_and_thawed, data::make(engines_und
 
 BOOST_DATA_TEST_CASE(a_restarted_sampler_keeps_the_last_token, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto text = generate_alone(*e, 0, prompt, greedy(6), prompt.size());
-  BOOST_REQUIRE(generate_alone(*e, 0, prompt, greedy(3), prompt.size()).tokens.size() == 3u);
+  const auto text = generate_alone(*e, 0, ten_tokens, greedy(6), ten_tokens.size());
+  BOOST_REQUIRE(generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size()).tokens.size() == 3u);
   e->restart_sampler(0, greedy(3));
   BOOST_TEST(decode(*e, 0).token == text.tokens[3]);
 }
@@ -199,13 +197,13 @@ BOOST_DATA_TEST_CASE(frozen_rows_change_nothing_for_others, data::make(engines_u
   const auto e = sample.make({});
   auto params = seeded(3, 10);
   params.logprobs = true;
-  const auto expected = generate_alone(*e, 3, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 3, ten_tokens, params, ten_tokens.size());
 
   e->start(0, greedy(1));
   e->start(1, params);
   e->start(2, greedy(4));
   tick_plan plan;
-  for (slot_id s = 0; s < 3; ++s) add_prefill(plan, s, prompt, true);
+  for (slot_id s = 0; s < 3; ++s) add_prefill(plan, s, ten_tokens, true);
   auto rows = run_tick(*e, plan);
   generated_text text{{rows[1].token}, {rows[1].logprobs.logprob}, rows[1].stopped};
   plan.clear();
@@ -224,19 +222,19 @@ BOOST_DATA_TEST_CASE(frozen_rows_change_nothing_for_others, data::make(engines_u
 BOOST_DATA_TEST_CASE(a_copied_state_forks, data::make(engines_under_test())) {
   const auto e = sample.make({});
   auto params = seeded(11, 8);
-  const auto expected0 = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected0 = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   params.row = 1;
-  const auto expected1 = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected1 = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
 
   params.row = 0;
   e->start(0, params);
-  BOOST_TEST(!prefill(*e, 0, std::span(prompt).first(prompt.size() - 1), false).sampled);
+  BOOST_TEST(!prefill(*e, 0, std::span(ten_tokens).first(ten_tokens.size() - 1), false).sampled);
   params.row = 1;
   e->start(1, params);
   e->copy_state(0, 1);
   tick_plan plan;
-  add_prefill(plan, 0, std::span(prompt).last(1), true);
-  add_prefill(plan, 1, std::span(prompt).last(1), true);
+  add_prefill(plan, 0, std::span(ten_tokens).last(1), true);
+  add_prefill(plan, 1, std::span(ten_tokens).last(1), true);
   std::vector<token_id> tokens0, tokens1;
   while (tokens0.size() < 8) {
     const auto rows = run_tick(*e, plan);
@@ -253,10 +251,10 @@ BOOST_DATA_TEST_CASE(a_copied_state_forks, data::make(engines_under_test())) {
 BOOST_DATA_TEST_CASE(a_copy_in_mid_text_takes_position_last_token_and_frost, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto params = seeded(13, 9);
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   e->start(0, params);
   e->start(1, params);
-  BOOST_REQUIRE(prefill(*e, 0, prompt, true).sampled);
+  BOOST_REQUIRE(prefill(*e, 0, ten_tokens, true).sampled);
   for (int i = 1; i < 5; ++i) BOOST_REQUIRE(decode(*e, 0).sampled);
   e->copy_state(0, 1);
   for (std::size_t i = 5; i < 9; ++i) BOOST_TEST(decode(*e, 1).token == expected.tokens[i]);
@@ -269,7 +267,7 @@ BOOST_DATA_TEST_CASE(a_copied_position_beyond_its_budget_samples_nothing, data::
   const auto e = sample.make({});
   e->start(0, greedy(9));
   e->start(1, greedy(2));
-  BOOST_REQUIRE(prefill(*e, 0, prompt, true).sampled);
+  BOOST_REQUIRE(prefill(*e, 0, ten_tokens, true).sampled);
   for (int i = 0; i < 3; ++i) BOOST_REQUIRE(decode(*e, 0).sampled);
   const auto state = state_of(*e, 0);
   e->copy_state(0, 1);
@@ -283,10 +281,10 @@ BOOST_DATA_TEST_CASE(a_parked_sequence_continues_in_another_slot, data::make(eng
   const auto e = sample.make({});
   const auto other = sample.make({.slots = 2});
   const auto params = seeded(17, 12);
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
 
   e->start(0, params);
-  std::vector<token_id> tokens = {prefill(*e, 0, prompt, true).token};
+  std::vector<token_id> tokens = {prefill(*e, 0, ten_tokens, true).token};
   for (int i = 0; i < 3; ++i) tokens.push_back(decode(*e, 0).token);
   parked_sequence parked;
   e->park(0, parked);
@@ -305,7 +303,7 @@ BOOST_DATA_TEST_CASE(a_parked_sequence_continues_in_another_slot, data::make(eng
 
 BOOST_DATA_TEST_CASE(a_parked_sequence_stays_frozen, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  BOOST_REQUIRE(generate_alone(*e, 0, prompt, greedy(3), prompt.size()).tokens.size() == 3u);
+  BOOST_REQUIRE(generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size()).tokens.size() == 3u);
   parked_sequence parked;
   e->park(0, parked);
   e->unpark(1, greedy(3), parked);
@@ -317,22 +315,22 @@ BOOST_DATA_TEST_CASE(a_cleared_slot_is_a_fresh_one, data::make(engines_under_tes
   const auto e = sample.make({});
   e->start(0, greedy(5));
   const auto fresh = state_of(*e, 0);
-  const auto expected = generate_alone(*e, 0, prompt, greedy(5), prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, greedy(5), ten_tokens.size());
   BOOST_TEST(!(state_of(*e, 0) == fresh));
   e->clear(0);
   BOOST_TEST(state_of(*e, 0) == fresh, boost::test_tools::per_element());
-  BOOST_TEST(generate_alone(*e, 0, prompt, greedy(5), prompt.size()) == expected);
+  BOOST_TEST(generate_alone(*e, 0, ten_tokens, greedy(5), ten_tokens.size()) == expected);
 }
 
 BOOST_DATA_TEST_CASE(a_written_state_is_what_the_next_row_sees, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(9));
-  BOOST_TEST(!prefill(*e, 0, std::span(prompt).first(6), false).sampled);
+  BOOST_TEST(!prefill(*e, 0, std::span(ten_tokens).first(6), false).sampled);
   const auto state = value_of(*e, 0);
-  const token_id expected = prefill(*e, 0, std::span(prompt).subspan(6), true).token;
+  const token_id expected = prefill(*e, 0, std::span(ten_tokens).subspan(6), true).token;
   e->start(1, greedy(9));
   e->write_state(1, state);
-  BOOST_TEST(prefill(*e, 1, std::span(prompt).subspan(6), true).token == expected);
+  BOOST_TEST(prefill(*e, 1, std::span(ten_tokens).subspan(6), true).token == expected);
 }
 
 BOOST_DATA_TEST_CASE(a_written_state_of_another_type_is_converted, data::make(engines_under_test())) {
@@ -340,7 +338,7 @@ BOOST_DATA_TEST_CASE(a_written_state_of_another_type_is_converted, data::make(en
   const model::state_format own = e->info().state,
                             other(own.layout, own.shifts == dtype::f16 ? dtype::f32 : dtype::f16);
   e->start(0, greedy(9));
-  BOOST_TEST(!prefill(*e, 0, prompt, false).sampled);
+  BOOST_TEST(!prefill(*e, 0, ten_tokens, false).sampled);
   const auto state = converted(value_of(*e, 0), other);
   const auto expected = converted(state, own);
   e->start(1, greedy(9));
@@ -354,13 +352,13 @@ BOOST_DATA_TEST_CASE(a_written_state_of_another_type_is_converted, data::make(en
 
 BOOST_DATA_TEST_CASE(commands_keep_their_order_with_the_ticks, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size());
   // All queued before anything is collected: each must see what those before it left.
   const std::vector<token_id> other = {2, 7};
   model::state_value fresh, fed, restarted;
   parked_sequence parked;
   tick_plan first, second;
-  add_prefill(first, 0, prompt, true);
+  add_prefill(first, 0, ten_tokens, true);
   add_prefill(second, 0, other, true);
   add_decode(second, 1);
   e->start(0, greedy(3));
@@ -392,11 +390,11 @@ BOOST_DATA_TEST_CASE(an_empty_tick_is_a_tick, data::make(engines_under_test())) 
 
 BOOST_DATA_TEST_CASE(a_tick_may_be_full, data::make(engines_under_test())) {
   const auto e = sample.make({.slots = 8, .max_tick_tokens = 40, .max_tick_rows = 8});
-  const auto expected = generate_alone(*e, 0, std::span(prompt).first(5), greedy(2), 5);
+  const auto expected = generate_alone(*e, 0, std::span(ten_tokens).first(5), greedy(2), 5);
   tick_plan plan;
   for (slot_id s = 0; s < 8; ++s) {
     e->start(s, greedy(2));
-    add_prefill(plan, s, std::span(prompt).first(5), true);
+    add_prefill(plan, s, std::span(ten_tokens).first(5), true);
   }
   for (const auto& r : run_tick(*e, plan)) BOOST_TEST(r.token == expected.tokens[0]);
 }
@@ -405,7 +403,7 @@ BOOST_DATA_TEST_CASE(can_be_destroyed_with_work_queued, data::make(engines_under
   parked_sequence parked;  // outlives the engine that fills it
   const auto e = sample.make({});
   tick_plan plan;
-  add_prefill(plan, 0, prompt, true);
+  add_prefill(plan, 0, ten_tokens, true);
   e->start(0, greedy(3));
   for (int i = 0; i < 100; ++i) e->park(0, parked);
   BOOST_REQUIRE(e->submit(plan).has_value());

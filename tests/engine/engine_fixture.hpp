@@ -30,6 +30,12 @@ std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 
 [[nodiscard]] const std::vector<engine_under_test>& engines_under_test();
 
+/// Prompts that each of these engines takes.
+inline const std::vector<token_id> six_tokens = {5, 17, 3, 3, 42, 11};
+inline const std::vector<token_id> ten_tokens = {5, 17, 3, 3, 42, 11, 29, 8, 1, 33};
+
+[[nodiscard]] inline bool takes_rules(const skein::engine::engine& e) { return e.info().constrains; }
+
 #if defined(SKEIN_GPU_EMULATOR)
 /// The emulated GPU's engine in fp32, and the reference of the same model.
 [[nodiscard]] std::unique_ptr<skein::engine::engine> make_gpu_fp32(const engine_sizes& sizes);

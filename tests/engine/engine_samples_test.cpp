@@ -18,8 +18,6 @@ using namespace skein::engine;
 using namespace skein::test;
 namespace data = boost::unit_test::data;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11, 29, 8, 1, 33};
-
 // The bits of all logits of one row, for exact comparison.
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(
@@ -47,13 +45,13 @@ BOOST_DATA_TEST_CASE(masked_sampling_waits_for_its_mask, data::make(engines_unde
   auto params = greedy(3);
   params.logprobs = true;
   params.top_logprobs = 2;
-  const auto free = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto free = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
 
   e->start(0, params);
   e->start(1, params);
   tick_plan plan;
-  add_prefill(plan, 0, prompt, true).sync = true;
-  add_prefill(plan, 1, prompt, true);
+  add_prefill(plan, 0, ten_tokens, true).sync = true;
+  add_prefill(plan, 1, ten_tokens, true);
   const auto rows = run_tick(*e, plan);
   BOOST_TEST(rows[0].awaits_sample);
   BOOST_TEST(!rows[0].sampled);
@@ -71,7 +69,7 @@ BOOST_DATA_TEST_CASE(masked_sampling_waits_for_its_mask, data::make(engines_unde
   BOOST_TEST(sampled->logprobs.count == 2u);
 
   // It is the token that the next decode feeds.
-  auto fed = prompt;
+  auto fed = ten_tokens;
   fed.push_back(likelier);
   e->start(2, greedy(1));
   BOOST_TEST(decode(*e, 0).token == prefill(*e, 2, fed, true).token);
@@ -87,27 +85,27 @@ BOOST_DATA_TEST_CASE(masked_sampling_waits_for_its_mask, data::make(engines_unde
 
 BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_sample_on, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto free = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
+  const auto free = generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size());
   auto params = greedy(3);
   params.prior = std::make_shared<const std::vector<sampling::token_penalty>>(
       std::vector<sampling::token_penalty>{{7, 0.0f}, {free.tokens[0], 1e6f}});
-  const auto held = generate_alone(*e, 1, prompt, params, prompt.size());
+  const auto held = generate_alone(*e, 1, ten_tokens, params, ten_tokens.size());
   BOOST_TEST(held.tokens[0] != free.tokens[0]);
   e->start(2, greedy(3));
   e->restart_sampler(2, params);
-  BOOST_TEST(prefill(*e, 2, prompt, true).token == held.tokens[0]);
+  BOOST_TEST(prefill(*e, 2, ten_tokens, true).token == held.tokens[0]);
   e->start(2, greedy(3));
-  BOOST_TEST(prefill(*e, 2, prompt, true).token == free.tokens[0]);
+  BOOST_TEST(prefill(*e, 2, ten_tokens, true).token == free.tokens[0]);
 }
 
 BOOST_DATA_TEST_CASE(logits_without_a_sampling_row_are_dropped, data::make(engines_under_test())) {
   const auto e = sample.make({});
-  const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, greedy(3), ten_tokens.size());
   tick_plan plan;
   e->start(0, greedy(3));
-  add_prefill(plan, 0, std::span(prompt).first(4), true).sync = true;
+  add_prefill(plan, 0, std::span(ten_tokens).first(4), true).sync = true;
   BOOST_TEST(run_tick(*e, plan)[0].awaits_sample);
-  BOOST_TEST(prefill(*e, 0, std::span(prompt).subspan(4), true).token == expected.tokens[0]);
+  BOOST_TEST(prefill(*e, 0, std::span(ten_tokens).subspan(4), true).token == expected.tokens[0]);
   BOOST_TEST(decode(*e, 0).token == expected.tokens[1]);
 
   e->start(0, greedy(3));
@@ -124,12 +122,12 @@ BOOST_DATA_TEST_CASE(a_group_of_equal_rows_samples_as_one_row, data::make(engine
   const auto e = sample.make({});
   auto params = seeded(19, 7);
   params.logprobs = true;
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
 
   tick_plan plan;
   for (slot_id s = 0; s < 2; ++s) {
     e->start(s, params);
-    row& r = add_prefill(plan, s, prompt, true);
+    row& r = add_prefill(plan, s, ten_tokens, true);
     r.group = 9;
     r.weight = 0.25f;  // two equal shares: the mean is exact
   }
@@ -167,7 +165,7 @@ BOOST_DATA_TEST_CASE(a_group_samples_from_the_weighted_mean, data::make(engines_
     r.logits = logits_wanted::last;
   }
   e->start(3, greedy(4));
-  add_prefill(plan, 3, prompt, true);  // a stranger among them
+  add_prefill(plan, 3, ten_tokens, true);  // a stranger among them
   const auto rows = run_tick(*e, plan);
   std::vector<double> mean(e->info().vocab);
   for (slot_id s = 0; s < 3; ++s)
@@ -175,7 +173,7 @@ BOOST_DATA_TEST_CASE(a_group_samples_from_the_weighted_mean, data::make(engines_
       mean[v] += weights[s] / 8.0 * (rows[s].logits[v] + (s == 1 && v == 21 ? 3.5 : 0.0));
   const auto best = static_cast<token_id>(std::ranges::max_element(mean) - mean.begin());
   for (slot_id s = 0; s < 3; ++s) BOOST_TEST(rows[s].token == best);
-  BOOST_TEST(rows[3].token == generate_alone(*e, 3, prompt, greedy(1), prompt.size()).tokens[0]);
+  BOOST_TEST(rows[3].token == generate_alone(*e, 3, ten_tokens, greedy(1), ten_tokens.size()).tokens[0]);
 
   // The token goes into every state of the group.
   for (slot_id s = 0; s < 3; ++s) {
@@ -193,17 +191,17 @@ BOOST_DATA_TEST_CASE(logits_are_handed_out_and_do_not_disturb, data::make(engine
   const auto e = sample.make({});
   const std::size_t vocab = e->info().vocab;
   const auto params = seeded(23, 5);
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
   e->start(0, params);
   tick_plan plan;
-  add_prefill(plan, 0, prompt, true).logits = logits_wanted::all;
+  add_prefill(plan, 0, ten_tokens, true).logits = logits_wanted::all;
   const auto all = run_tick(*e, plan)[0];
-  BOOST_TEST(all.logits.size() == prompt.size() * vocab);
+  BOOST_TEST(all.logits.size() == ten_tokens.size() * vocab);
   BOOST_TEST(all.token == expected.tokens[0]);
-  for (std::size_t n = 1; n <= prompt.size(); ++n) {
+  for (std::size_t n = 1; n <= ten_tokens.size(); ++n) {
     e->start(1, params);
     plan.clear();
-    add_prefill(plan, 1, std::span(prompt).first(n), false).logits = logits_wanted::last;
+    add_prefill(plan, 1, std::span(ten_tokens).first(n), false).logits = logits_wanted::last;
     const auto last = run_tick(*e, plan)[0];
     BOOST_TEST(!last.sampled);
     BOOST_TEST(same_bits(last.logits, std::span(all.logits).subspan((n - 1) * vocab, vocab)));
@@ -221,20 +219,20 @@ BOOST_DATA_TEST_CASE(scores_are_the_log_softmax_of_the_logits, data::make(engine
   auto params = greedy(5);
   params.logprobs = true;
   params.top_logprobs = 3;
-  const auto expected = generate_alone(*e, 0, prompt, params, prompt.size());
+  const auto expected = generate_alone(*e, 0, ten_tokens, params, ten_tokens.size());
 
   e->start(1, params);
   tick_plan plan;
-  row& r = add_prefill(plan, 1, prompt, true);
+  row& r = add_prefill(plan, 1, ten_tokens, true);
   r.kind = row_kind::score;
   r.score_top = 3;
   r.logits = logits_wanted::all;
   const auto scored = run_tick(*e, plan)[0];
   BOOST_TEST(scored.token == expected.tokens[0]);
-  BOOST_REQUIRE(scored.scores.size() == prompt.size() - 1);
-  for (std::size_t i = 0; i + 1 < prompt.size(); ++i) {
+  BOOST_REQUIRE(scored.scores.size() == ten_tokens.size() - 1);
+  for (std::size_t i = 0; i + 1 < ten_tokens.size(); ++i) {
     const auto logits = std::span(scored.logits).subspan(i * vocab, vocab);
-    const double logprob = logits[static_cast<std::size_t>(prompt[i + 1])] - log_sum_exp(logits);
+    const double logprob = logits[static_cast<std::size_t>(ten_tokens[i + 1])] - log_sum_exp(logits);
     BOOST_TEST(scored.scores[i].logprob == static_cast<float>(logprob), boost::test_tools::tolerance(1e-4f));
     BOOST_TEST(scored.scores[i].count == 3u);
     BOOST_TEST(scored.scores[i].top[0].token == std::ranges::max_element(logits) - logits.begin());
@@ -255,11 +253,11 @@ BOOST_DATA_TEST_CASE(scores_are_the_log_softmax_of_the_logits, data::make(engine
   // Cut in two, where the first piece says what follows it: all scores again.
   e->start(3, params);
   std::vector<float> cut;
-  for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 4}, {4, prompt.size()}}) {
+  for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 4}, {4, ten_tokens.size()}}) {
     tick_plan piece;
-    row& half = add_prefill(piece, 3, std::span(prompt).subspan(begin, end - begin), false);
+    row& half = add_prefill(piece, 3, std::span(ten_tokens).subspan(begin, end - begin), false);
     half.kind = row_kind::score;
-    if (end < prompt.size()) half.score_next = prompt[end];
+    if (end < ten_tokens.size()) half.score_next = ten_tokens[end];
     const auto result = run_tick(*e, piece)[0];
     for (const auto& score : result.scores) cut.push_back(score.logprob);
   }

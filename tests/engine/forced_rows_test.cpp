@@ -15,7 +15,6 @@ using namespace skein::engine;
 using namespace skein::test;
 namespace data = boost::unit_test::data;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11, 29, 8, 1, 33};
 constexpr token_id few_tokens = 6;   // that the text is made of, so that they have penalties
 constexpr std::uint32_t whole = 40;  // tokens of the text
 
@@ -85,7 +84,7 @@ struct walk {
 walk walk_alone(skein::engine::engine& e, const sampling::sampling_params& params) {
   walk done;
   e.start(0, params);
-  done.take(prefill(e, 0, prompt, true));
+  done.take(prefill(e, 0, ten_tokens, true));
   while (!done.over()) done.take(decode(e, 0));
   return done;
 }
@@ -95,8 +94,6 @@ model::state_value state_after(skein::engine::engine& e, slot_id slot, const wal
   (void)prefill(e, slot, std::span(done.tokens).last(done.unfed), false);
   return value_of(e, slot);
 }
-
-bool takes_rules(const skein::engine::engine& e) { return e.info().constrains; }
 
 }  // namespace
 
@@ -127,7 +124,7 @@ BOOST_DATA_TEST_CASE(forced_tokens_are_certain, data::make(engines_under_test())
   if (!takes_rules(*singly)) return;
   singly->start(0, on_path(1));
   path rule;
-  auto row = prefill(*singly, 0, prompt, true);
+  auto row = prefill(*singly, 0, ten_tokens, true);
   std::size_t certain = 0;
   for (std::uint32_t i = 0; i < 20; ++i) {
     if (rule.forced() != no_token) {
@@ -183,7 +180,7 @@ BOOST_DATA_TEST_CASE(a_run_moves_with_its_sequence, data::make(engines_under_tes
     walk got;
     parked_sequence parked;
     at_once->start(0, params);
-    got.take(prefill(*at_once, 0, prompt, true));
+    got.take(prefill(*at_once, 0, ten_tokens, true));
     while (got.ticks < moved_after) got.take(decode(*at_once, 0));
     at_once->park(0, parked);
     BOOST_REQUIRE(at_once->finish().has_value());
@@ -208,11 +205,11 @@ BOOST_DATA_TEST_CASE(a_prompt_takes_the_place_of_a_run, data::make(engines_under
   if (!takes_rules(*e)) return;
   e->start(0, on_path(1));
   walk got;
-  got.take(prefill(*e, 0, prompt, true));
+  got.take(prefill(*e, 0, ten_tokens, true));
   while (got.unfed < 3 && !got.over()) got.take(decode(*e, 0));
   BOOST_REQUIRE(got.unfed >= 3u);
   (void)prefill(*e, 0, std::vector<token_id>{9, 8}, false);
-  auto fed = prompt;
+  auto fed = ten_tokens;
   fed.insert(fed.end(), got.tokens.begin(), got.tokens.end() - got.unfed);
   fed.insert(fed.end(), {9, 8});
   e->start(1, greedy(1));
@@ -228,7 +225,7 @@ BOOST_DATA_TEST_CASE(a_full_tick_feeds_a_part_of_a_run, data::make(engines_under
   walk got;
   e->start(0, on_path(1));
   e->start(1, greedy(1));
-  got.take(prefill(*e, 0, prompt, true));
+  got.take(prefill(*e, 0, ten_tokens, true));
   bool waited = false;
   for (std::uint32_t tick = 0; !got.over(); ++tick) {
     tick_plan plan;
@@ -252,7 +249,7 @@ BOOST_DATA_TEST_CASE(rows_with_runs_share_ticks, data::make(engines_under_test()
   tick_plan plan;
   for (slot_id slot = 0; slot < 3; ++slot) {
     e->start(slot, on_path(slot + 1));
-    add_prefill(plan, slot, prompt, true);
+    add_prefill(plan, slot, ten_tokens, true);
   }
   while (!plan.rows.empty()) {
     for (const auto& row : run_tick(*e, plan)) got[row.slot].take(row);
@@ -272,7 +269,7 @@ BOOST_DATA_TEST_CASE(a_copy_taken_while_a_token_is_sampled_leaves_the_rule_in_it
   const auto expected = walk_alone(*e, params);
   walk here, there;
   tick_plan plan;
-  add_prefill(plan, 0, prompt, true);
+  add_prefill(plan, 0, ten_tokens, true);
   e->start(0, params);
   BOOST_REQUIRE(e->submit(plan).has_value());
   parked_sequence parked;

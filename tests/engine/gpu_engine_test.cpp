@@ -16,14 +16,12 @@ using namespace skein;
 using namespace skein::engine;
 using namespace skein::test;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
-
 std::unique_ptr<skein::engine::engine> make_gpu(const engine_sizes& sizes) {
   return engines_under_test().back().make(sizes);
 }
 
 std::vector<token_id> prompt_of(slot_id slot) {
-  std::vector<token_id> tokens = prompt;
+  std::vector<token_id> tokens = six_tokens;
   tokens[slot % tokens.size()] = static_cast<token_id>(slot);
   return tokens;
 }
@@ -133,7 +131,7 @@ BOOST_AUTO_TEST_CASE(steady_ticks_take_no_memory) {
   tick_plan decodes, mixed;
   for (slot_id s = 0; s < 4; ++s) add_decode(decodes, s);
   for (slot_id s = 0; s < 3; ++s) add_decode(mixed, s);
-  add_prefill(mixed, 3, prompt, true);
+  add_prefill(mixed, 3, six_tokens, true);
   const auto run_ticks = [&](int count) {
     for (int i = 0; i < count; ++i)
       if (!e->submit(mixed) || !e->submit(decodes) || !e->collect() || !e->collect()) return false;
@@ -181,19 +179,19 @@ BOOST_AUTO_TEST_CASE(a_lost_device_stays_lost) {
   const auto runner = kernels::gpu::make_runner(model.weights(), {});
   BOOST_REQUIRE(runner.has_value());
   const std::vector<kernels::gpu::tick_row> rows(1, {.slot = 0, .tokens = 6});
-  BOOST_REQUIRE((*runner)->launch({rows, prompt}).has_value());
+  BOOST_REQUIRE((*runner)->launch({rows, six_tokens}).has_value());
   BOOST_REQUIRE((*runner)->complete().has_value());
   {
     const kernels::gpu::stream other;
     BOOST_REQUIRE(kernels::gpu::launch({"lose_a_thread", {1}, {64}, 0, other}, lose_a_thread).has_value());
     BOOST_TEST(!other.synchronize().has_value());
   }
-  BOOST_TEST((*runner)->launch({rows, prompt}).has_value());  // not known yet
+  BOOST_TEST((*runner)->launch({rows, six_tokens}).has_value());  // not known yet
   const auto lost = (*runner)->complete();
   kernels::gpu::emulator::clear_error();
   BOOST_REQUIRE(!lost.has_value());
   BOOST_TEST(lost.error().message.find("lose_a_thread") != std::string::npos, lost.error().message);
-  const auto next = (*runner)->launch({rows, prompt});
+  const auto next = (*runner)->launch({rows, six_tokens});
   BOOST_REQUIRE(!next.has_value());
   BOOST_TEST(next.error().message == lost.error().message);
   BOOST_TEST(!(*runner)->settle().has_value());

@@ -16,7 +16,6 @@ using namespace skein::engine;
 using namespace skein::test;
 using kernels::gpu::element;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
 constexpr engine_sizes sizes{.slots = 4, .max_tick_tokens = 80, .max_tick_rows = 4};
 
 std::unique_ptr<skein::engine::engine> make_engine(dtype states) {
@@ -47,7 +46,7 @@ BOOST_AUTO_TEST_CASE(fp16_states_travel_in_half_the_bytes) {
   const auto narrow = make_engine(dtype::f16), wide = make_engine(dtype::f32);
   BOOST_TEST(narrow->info().state.bytes() * 2 == wide->info().state.bytes());
   BOOST_TEST(narrow->info().state.bytes() == narrow->info().state.floats() * 2);
-  const auto half = parked_after(*narrow, prompt), whole = parked_after(*wide, prompt);
+  const auto half = parked_after(*narrow, six_tokens), whole = parked_after(*wide, six_tokens);
   BOOST_TEST(half.state.bytes.size() == narrow->info().state.bytes());
   BOOST_TEST(half.state.bytes.size() * 2 == whole.state.bytes.size());
   BOOST_TEST((half.state.format == narrow->info().state));
@@ -74,8 +73,8 @@ BOOST_AUTO_TEST_CASE(every_bit_comes_back) {
 BOOST_AUTO_TEST_CASE(a_parked_fp16_sequence_continues_as_if_it_had_stayed) {
   const auto stays = make_engine(dtype::f16), leaves = make_engine(dtype::f16), other = make_engine(dtype::f16);
   stays->start(0, seeded(1, 100));
-  static_cast<void>(prefill(*stays, 0, prompt, true));
-  const auto parked = parked_after(*leaves, prompt);
+  static_cast<void>(prefill(*stays, 0, six_tokens, true));
+  const auto parked = parked_after(*leaves, six_tokens);
   other->unpark(2, seeded(1, 100), parked);
   for (int i = 0; i < 6; ++i) BOOST_TEST(decode(*other, 2).token == decode(*stays, 0).token);
   BOOST_TEST((value_of(*other, 2) == value_of(*stays, 0)));
@@ -83,8 +82,8 @@ BOOST_AUTO_TEST_CASE(a_parked_fp16_sequence_continues_as_if_it_had_stayed) {
 
 BOOST_AUTO_TEST_CASE(a_state_of_the_other_type_is_converted) {
   const auto narrow = make_engine(dtype::f16), wide = make_engine(dtype::f32);
-  auto from_wide = parked_after(*wide, prompt);
-  const auto from_narrow = parked_after(*narrow, prompt);
+  auto from_wide = parked_after(*wide, six_tokens);
+  const auto from_narrow = parked_after(*narrow, six_tokens);
   model::floats_in(from_wide.state)[5] = 1e9f;  // beyond fp16
   model::floats_in(from_wide.state)[6] = -std::numeric_limits<float>::infinity();
 

@@ -13,8 +13,6 @@ using namespace skein;
 using namespace skein::engine;
 using namespace skein::test;
 
-const std::vector<token_id> prompt = {5, 17, 3, 3, 42, 11};
-
 std::unique_ptr<skein::engine::engine> make_toy(const kernels::stage_limits& limits, bool broken_logits) {
   return make_stage_engine(
       std::make_unique<toy_stages>(toy_stages::options{.vocab = 61, .limits = limits, .broken_logits = broken_logits}),
@@ -47,31 +45,31 @@ BOOST_AUTO_TEST_CASE(logits_do_not_depend_on_the_pieces_of_the_head) {
     const auto e = make_toy({.slots = 1, .max_rows = 64, .max_logit_rows = rows}, false);
     e->start(0, greedy(1));
     tick_plan plan;
-    row& r = add_prefill(plan, 0, prompt, false);
+    row& r = add_prefill(plan, 0, six_tokens, false);
     r.kind = row_kind::score;
     r.logits = logits_wanted::all;
     const auto result = run_tick(*e, plan)[0];
     if (expected.empty()) expected = result.logits;
     BOOST_TEST(result.logits == expected, boost::test_tools::per_element());
-    BOOST_TEST(result.scores.size() == prompt.size() - 1);
+    BOOST_TEST(result.scores.size() == six_tokens.size() - 1);
   }
 }
 
 BOOST_AUTO_TEST_CASE(broken_logits_still_give_tokens) {
   const auto e = make_toy({.slots = 4, .max_rows = 32, .max_logit_rows = 4}, true);
   const auto params = seeded(1, 20);
-  const auto text = generate_alone(*e, 0, prompt, params, 2);
+  const auto text = generate_alone(*e, 0, six_tokens, params, 2);
   BOOST_TEST(text.tokens.size() == 20u);
   for (const token_id t : text.tokens) BOOST_TEST((t >= 0 && t < 61));
-  BOOST_TEST(generate_alone(*e, 1, prompt, params, 6) == text);
+  BOOST_TEST(generate_alone(*e, 1, six_tokens, params, 6) == text);
 
   tick_plan plan;
   for (slot_id s = 0; s < 2; ++s) {
     e->start(s, params);
-    add_prefill(plan, s, prompt, true).group = 1;
+    add_prefill(plan, s, six_tokens, true).group = 1;
   }
   e->start(2, params);
-  add_prefill(plan, 2, prompt, true).kind = row_kind::score;
+  add_prefill(plan, 2, six_tokens, true).kind = row_kind::score;
   const auto rows = run_tick(*e, plan);
   for (const auto& r : rows) {
     BOOST_TEST((r.token >= 0 && r.token < 61));

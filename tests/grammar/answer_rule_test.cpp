@@ -26,20 +26,20 @@ std::vector<float> random_logits(std::mt19937& random) {
   return logits;
 }
 
-struct generated {
+struct generated_answer {
   std::string text;
   bool complete = false;
 };
 
 /// What a row generates from random logits, with a budget.
-generated generate(const std::shared_ptr<const answer_rule>& rule, sampling::sampling_params params, std::uint32_t seed,
-                   int tokens_max = 400) {
+generated_answer generate(const std::shared_ptr<const answer_rule>& rule, sampling::sampling_params params,
+                          std::uint32_t seed, int tokens_max = 400) {
   params.rule = constrain(rule, "grammar").value();
   params.seed = seed;
   sampling::sampler sampler(small_index()->vocabulary().size());
   sampler.start(params);
   std::mt19937 random(seed);
-  generated out;
+  generated_answer out;
   for (int i = 0; i < tokens_max && !out.complete; ++i) {
     const auto sampled = sampler.sample(random_logits(random));
     BOOST_REQUIRE(!sampler.is_stuck());
@@ -49,7 +49,7 @@ generated generate(const std::shared_ptr<const answer_rule>& rule, sampling::sam
   return out;
 }
 
-constexpr const char* person =
+constexpr const char* short_person =
     R"({"type":"object","properties":{"name":{"type":"string","maxLength":6},"age":{"enum":[1,22,333]}},
         "required":["name","age"],"additionalProperties":false})";
 
@@ -60,7 +60,7 @@ bool has_bit(std::span<const std::uint32_t> mask, std::uint32_t id) { return (ma
 BOOST_AUTO_TEST_SUITE(answer_rules)
 
 BOOST_AUTO_TEST_CASE(rows_generate_texts_of_the_grammar) {
-  const auto schema = test::schema(person);
+  const auto schema = test::schema(short_person);
   const auto pattern = grammar::from_regex("[ab]{2,4}(12)*c").value();
   sampling::sampling_params greedy, lively;
   greedy.top_k = 1;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(free_text_may_end_before_a_mark) {
 }
 
 BOOST_AUTO_TEST_CASE(a_row_continues_an_earlier_run) {
-  const auto rule = rule_of(test::schema(person));
+  const auto rule = rule_of(test::schema(short_person));
   std::vector<token_id> before;
   BOOST_REQUIRE(small_index()->vocabulary().encode("{\"name\": \"ab", before));
   const auto row = constrain(rule, "grammar", before).value()->begin();

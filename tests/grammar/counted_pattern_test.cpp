@@ -27,7 +27,7 @@ std::string schema_of(const std::string& pattern, const std::string& more = {}) 
   return text + '"' + more + '}';
 }
 
-bool is_prefix(const std::shared_ptr<const grammar>& of, const std::string& text) {
+bool begins_string(const std::shared_ptr<const grammar>& of, const std::string& text) {
   matcher m(of, test::bytes_index());
   return m.accept('"' + text);
 }
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(lengths_beside_patterns) {
           const auto made = schema(text_of_schema);
           for (const auto& text : all) {
             BOOST_TEST(accepts(made, '"' + text + '"') == valid.contains(text), text);
-            BOOST_TEST(is_prefix(made, text) == begun.contains(text), text);
+            BOOST_TEST(begins_string(made, text) == begun.contains(text), text);
           }
         }
       }

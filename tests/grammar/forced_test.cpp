@@ -14,14 +14,9 @@
 namespace skein::grammar {
 namespace {
 
+using test::schema_to_generate;
 using shared_grammar = std::shared_ptr<const grammar>;
 using shared_index = std::shared_ptr<const vocabulary_index>;
-
-shared_grammar generated(std::string_view schema) {
-  options how;
-  how.bounds = limits_to_generate();
-  return grammar::from_json_schema(schema, how).value();
-}
 
 /// The text of the forced token after a text; "-": none.
 std::string forced_after(const shared_grammar& of, std::string_view text,
@@ -57,11 +52,11 @@ std::size_t check_forced(const shared_grammar& of, const shared_index& index, st
   return forced;
 }
 
-struct row {
+struct forced_text {
   const char* schema;
   const char* text;
 };
-const row rows[] = {
+const forced_text forced_texts[] = {
     {R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"age":{"enum":["red","green"]}},
         "required":["name","age"],"additionalProperties":false})",
      R"({"name": "abca", "age": "red"})"},
@@ -88,7 +83,7 @@ BOOST_AUTO_TEST_SUITE(forced_tokens)
 
 BOOST_AUTO_TEST_CASE(names_and_constants_are_forced) {
   const auto of =
-      generated(R"({"type":"object","properties":{"name":{"enum":["green","grey"]},"age":{"type":"integer"}},
+      schema_to_generate(R"({"type":"object","properties":{"name":{"enum":["green","grey"]},"age":{"type":"integer"}},
                                "required":["name"],"additionalProperties":false})");
   BOOST_TEST(forced_after(of, "") == "-");  // blanks may come first
   BOOST_TEST(forced_after(of, "{") == "-");
@@ -107,13 +102,14 @@ BOOST_AUTO_TEST_CASE(names_and_constants_are_forced) {
 
 BOOST_AUTO_TEST_CASE(texts_that_may_be_written_otherwise_are_not_forced) {
   constexpr auto constant = R"({"const":"nb"})";
-  BOOST_TEST(forced_after(generated(constant), "\"") == "n");
-  BOOST_TEST(forced_after(generated(R"({"const":"x\u00e9a"})"), "\"x") ==
+  BOOST_TEST(forced_after(schema_to_generate(constant), "\"") == "n");
+  BOOST_TEST(forced_after(schema_to_generate(R"({"const":"x\u00e9a"})"), "\"x") ==
              "\xc3\xa9"
              "a");
   BOOST_TEST(forced_after(test::schema(constant), "\"") == "-");  // n may also be an escape sequence
-  BOOST_TEST(forced_after(generated(R"({"type":"string"})"), "\"n") == "-");
-  BOOST_TEST(forced_after(generated(R"({"type":"object","required":["name"]})"), "{\"nam") == "-");  // other names
+  BOOST_TEST(forced_after(schema_to_generate(R"({"type":"string"})"), "\"n") == "-");
+  BOOST_TEST(forced_after(schema_to_generate(R"({"type":"object","required":["name"]})"), "{\"nam") ==
+             "-");  // other names
 }
 
 BOOST_AUTO_TEST_CASE(other_grammars_force_tokens) {
@@ -135,10 +131,10 @@ BOOST_AUTO_TEST_CASE(other_grammars_force_tokens) {
 
 BOOST_AUTO_TEST_CASE(every_token_of_the_mask_begins_the_forced_one) {
   std::size_t forced = 0;
-  for (const auto& [schema, text] : rows) {
-    forced += check_forced(generated(schema), test::small_index(), text);
+  for (const auto& [schema, text] : forced_texts) {
+    forced += check_forced(schema_to_generate(schema), test::small_index(), text);
     (void)check_forced(test::schema(schema), test::small_index(), text);
-    (void)check_forced(generated(schema), test::bytes_index(), text);
+    (void)check_forced(schema_to_generate(schema), test::bytes_index(), text);
   }
   BOOST_TEST(forced > 40u);
 }
@@ -146,8 +142,9 @@ BOOST_AUTO_TEST_CASE(every_token_of_the_mask_begins_the_forced_one) {
 BOOST_AUTO_TEST_CASE(tokens_of_the_world_vocabulary, *boost::unit_test::precondition(skein::test::have_oracle)) {
   const auto index =
       vocabulary_index::build(tokenizer::vocabulary::load(test::oracle() / "rwkv_vocab_v20230424.txt").value());
-  for (const auto& [schema, text] : rows) (void)check_forced(generated(schema), index, text);
-  const auto call = generated(R"({"type":"object","properties":{"name":{"const":"get_current_weather"},"arguments":
+  for (const auto& [schema, text] : forced_texts) (void)check_forced(schema_to_generate(schema), index, text);
+  const auto call =
+      schema_to_generate(R"({"type":"object","properties":{"name":{"const":"get_current_weather"},"arguments":
       {"type":"object","properties":{"location":{"type":"string"}},"required":["location"],"additionalProperties":false}},
       "required":["name","arguments"],"additionalProperties":false})");
   constexpr std::string_view text = R"({"name": "get_current_weather", "arguments": {"location": ")";
@@ -167,7 +164,7 @@ BOOST_AUTO_TEST_CASE(tokens_of_the_world_vocabulary, *boost::unit_test::precondi
 
 BOOST_AUTO_TEST_CASE(a_rule_allows_only_the_forced_token) {
   const auto index = test::small_index();
-  const auto of = generated(R"({"type":"object","properties":{"name":{"const":"abgreen"}},"required":["name"],
+  const auto of = schema_to_generate(R"({"type":"object","properties":{"name":{"const":"abgreen"}},"required":["name"],
                                "additionalProperties":false})");
   auto lead = answer_lead::after_tag('>', true);
   const auto row = constrain(answer_rule::make(of, index, lead).value(), "tools").value()->begin();

@@ -8,7 +8,7 @@ namespace {
 
 using test::accepts;
 
-struct row {
+struct rules_with_texts {
   std::string rules;
   std::vector<std::string> right, wrong;  // right empty: refused
 };
@@ -24,7 +24,7 @@ error refusal_of(std::string_view rules) {
 BOOST_AUTO_TEST_SUITE(kbnf_test)
 
 BOOST_AUTO_TEST_CASE(every_form) {
-  const std::vector<row> rows{
+  const std::vector<rules_with_texts> rows{
       {"start::='yes' | 'no';", {"yes", "no"}, {"", "y", "yesno"}},
       {"start ::= \"A\";\nstart ::= \"B\" 'C';", {"A", "BC"}, {"B", "AB"}},
       {"(* first *) start (* a *) ::= (\"A\"|\"B\") 'C' (* b *) ;(* last *)", {"AC", "BC"}, {"C", "AB"}},

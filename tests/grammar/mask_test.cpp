@@ -32,11 +32,11 @@ void compare_masks(const std::shared_ptr<const grammar>& of, const std::shared_p
   }
 }
 
-struct row {
+struct masked_text {
   const char* schema;
   const char* text;
 };
-const row rows[] = {
+const masked_text masked_texts[] = {
     {"{}", "{\"a\": [1, \"x\xc3\xa9\\u00e9\", true, null, {}]}\n"},
     {R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"age":{"type":"integer"},"c":{"enum":["red","green"]}},
         "required":["name"],"additionalProperties":false})",
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_SUITE(mask_test)
 
 BOOST_AUTO_TEST_CASE(masks_of_schemas_equal_single_steps) {
   const auto index = test::small_index();
-  for (const auto& [schema, text] : rows) compare_masks(test::schema(schema), index, text);
+  for (const auto& [schema, text] : masked_texts) compare_masks(test::schema(schema), index, text);
 }
 
 BOOST_AUTO_TEST_CASE(masks_with_limits_equal_single_steps) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(masks_of_the_world_vocabulary, *boost::unit_test::precondit
   std::vector<std::uint32_t> allowed(index->words());
   constexpr std::uint32_t stride = 17;
   std::uint32_t offset = 0;
-  for (const auto& [schema, text] : rows) {
+  for (const auto& [schema, text] : masked_texts) {
     matcher m(test::schema(schema), index);
     for (const char* next = text; *next != 0; ++next) {
       m.fill_mask(allowed);

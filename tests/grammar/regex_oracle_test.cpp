@@ -14,7 +14,7 @@
 namespace skein::grammar {
 namespace {
 
-json_tree read(const std::string& name) {
+json_tree read_cases(const std::string& name) {
   limits of;
   of.source_bytes_max = std::size_t{64} << 20;
   return parse_json_tree(test::content_of(std::filesystem::path(SKEIN_SOURCE_DIR) / "tests" / "grammar" / name), of)
@@ -55,7 +55,7 @@ bool check(const json_tree& cases, const json_tree::value& row) {
 BOOST_AUTO_TEST_SUITE(regex_oracle_test)
 
 BOOST_AUTO_TEST_CASE(random_patterns) {
-  const auto cases = read("regex_cases.json");
+  const auto cases = read_cases("regex_cases.json");
   BOOST_TEST(cases[0].children.size() >= 400u);
   std::size_t checked = 0;
   for (const auto row : cases[0].children) checked += check(cases, cases[row]) ? 1 : 0;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(random_patterns) {
 }
 
 BOOST_AUTO_TEST_CASE(properties) {
-  const auto sums = read("property_sums.json");
+  const auto sums = read_cases("property_sums.json");
   BOOST_TEST(sums[0].children.size() >= 200u);
   for (const auto row : sums[0].children) {
     const auto& name = sums[sums[row].children[0]].text;

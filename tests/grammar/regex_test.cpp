@@ -8,11 +8,11 @@ namespace {
 
 using test::accepts;
 
-struct row {
+struct matched {
   const char* pattern;
   std::vector<std::string> matches, others;
 };
-const row rows[] = {
+const matched patterns[] = {
     {"abc", {"abc"}, {"", "ab", "abcd"}},
     {"a|bc|", {"a", "bc", ""}, {"b", "abc"}},
     {"(a|b)*c+?d?", {"c", "abacc", "bcd"}, {"d", "ab"}},
@@ -87,7 +87,7 @@ const char* const refused[] = {
 BOOST_AUTO_TEST_SUITE(regex_test)
 
 BOOST_AUTO_TEST_CASE(matches) {
-  for (const auto& [pattern, matches, others] : rows) {
+  for (const auto& [pattern, matches, others] : patterns) {
     const auto made = grammar::from_regex(pattern);
     if (!made) {
       BOOST_TEST(matches.empty(), pattern << ": " << made.error().message);

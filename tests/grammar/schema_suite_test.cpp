@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "grammar/matcher.hpp"
 #include "grammar/schema/json_tree.hpp"
 #include "protocol/json/json_writer.hpp"
+#include "tests/grammar/accepts.hpp"
 #include "tests/grammar/json_texts.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -27,16 +27,6 @@ boost::test_tools::assertion_result have_suite(boost::unit_test::test_unit_id) {
   boost::test_tools::assertion_result answer(std::filesystem::is_directory(suite()));
   answer.message() << "no folder " << suite().string();
   return answer;
-}
-
-std::shared_ptr<const vocabulary_index> bytes_index() {
-  static const auto made = vocabulary_index::build(tokenizer::vocabulary::bytes());
-  return made;
-}
-
-bool accepts(const std::shared_ptr<const grammar>& of, std::string_view text) {
-  matcher m(of, bytes_index());
-  return m.accept(text) && m.is_complete();
 }
 
 /// The JSON text of a value, with its numbers as they were written.
@@ -103,7 +93,7 @@ void run_group(const json_tree& file_tree, std::uint32_t group, const options& h
     const std::string text = text_of(file_tree, file_tree.member(test, "data"));
     const bool valid = is_valid(test);
     for (const auto& form : {text, test::spaced(text)}) {
-      if (accepts(*compiled, form) == valid) continue;
+      if (test::accepts(*compiled, form) == valid) continue;
       right = false;
       BOOST_ERROR(name << ": " << form << " should be " << (valid ? "valid" : "invalid") << " for " << schema);
       break;

@@ -8,13 +8,9 @@ namespace skein::grammar {
 namespace {
 
 using test::accepts;
+using test::is_prefix;
 using test::refusal;
 using test::schema;
-
-bool is_prefix(const std::shared_ptr<const grammar>& of, std::string_view text) {
-  matcher m(of, test::bytes_index());
-  return m.accept(text);
-}
 
 constexpr const char* person =
     R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0},

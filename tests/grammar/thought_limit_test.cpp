@@ -27,8 +27,8 @@ shared_constraint limited(std::uint32_t tokens_max, shared_constraint then = nul
 }
 
 /// A row with random logits.
-struct row {
-  explicit row(shared_constraint rule, std::uint32_t seed = 1) : sampler(words()->size()), random(seed) {
+struct random_row {
+  explicit random_row(shared_constraint rule, std::uint32_t seed = 1) : sampler(words()->size()), random(seed) {
     params.rule = std::move(rule);
     params.temperature = 2;
     params.seed = seed;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(thoughts_end_after_the_limit) {
   const std::size_t tag_tokens = encoded("</think>").size();
   for (const std::uint32_t most : {1u, 2u, 7u, 50u})
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
-      row r(limited(most), seed);
+      random_row r(limited(most), seed);
       r.run("</think>");
       BOOST_TEST(r.text.ends_with("</think>"));
       BOOST_TEST(r.tokens.size() <= most + tag_tokens + 8);  // and the rest of the opening tag
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_constraint_applies_to_the_answer) {
   const auto of = grammar::from_regex("[ab]{2}c").value();
   const auto rule = answer_rule::make(of, small_index(), answer_lead::after_thoughts('>')).value();
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
-    row r(limited(5, constrain(rule, "grammar").value()), seed);
+    random_row r(limited(5, constrain(rule, "grammar").value()), seed);
     r.run("never");
     BOOST_TEST(r.sampler.is_complete());
     const auto end = r.text.find("</think>");
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_constraint_applies_to_the_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_is_continued_has_the_rest_of_the_limit) {
-  row whole(limited(20));
+  random_row whole(limited(20));
   whole.run("</think>");
   for (std::size_t cut = 0; cut < whole.tokens.size(); ++cut) {
     const std::vector<token_id> before(whole.tokens.begin(), whole.tokens.begin() + static_cast<std::ptrdiff_t>(cut));

@@ -14,25 +14,15 @@ namespace skein::grammar {
 namespace {
 
 using test::accepts;
+using test::is_prefix;
 using test::schema;
+using test::schema_to_generate;
 
 const std::string unique = R"({"type":"array","uniqueItems":true)";
 
-/// As for an answer: numbers have one form, so it is known which are left.
-std::shared_ptr<const grammar> to_generate(const std::string& text) {
-  options how;
-  how.bounds = limits_to_generate();
-  return grammar::from_json_schema(text, how).value();
-}
-
-bool is_prefix(const std::shared_ptr<const grammar>& of, std::string_view text) {
-  matcher m(of, test::bytes_index());
-  return m.accept(text);
-}
-
 /// What a row writes from random logits; empty if it does not end.
 std::string generated(const std::string& text, std::uint32_t seed) {
-  const auto of = to_generate(text);
+  const auto of = schema_to_generate(text);
   sampling::sampling_params params;
   params.rule = constrain(answer_rule::make(of, test::small_index(), {}).value(), "schema").value();
   params.seed = seed;
@@ -89,7 +79,7 @@ BOOST_AUTO_TEST_CASE(equal_values_are_refused_in_every_spelling) {
 }
 
 BOOST_AUTO_TEST_CASE(no_text_begins_that_cannot_end) {
-  const auto listed = to_generate(unique + R"(,"items":{"enum":["a","ab","b",1,10,true]}})");
+  const auto listed = schema_to_generate(unique + R"(,"items":{"enum":["a","ab","b",1,10,true]}})");
   BOOST_TEST(is_prefix(listed, R"(["ab","a",)"));
   BOOST_TEST(!is_prefix(listed, R"(["ab","a","a)"));
   BOOST_TEST(is_prefix(listed, R"(["a","a)"));
@@ -99,12 +89,13 @@ BOOST_AUTO_TEST_CASE(no_text_begins_that_cannot_end) {
   BOOST_TEST(!is_prefix(listed, "[true,t"));
   BOOST_TEST(is_prefix(listed, R"([true,"a","b","ab",1,10])"));
   BOOST_TEST(!is_prefix(listed, R"([true,"a","b","ab",1,10,)"));
-  const auto flags = to_generate(unique + R"(,"items":{"type":"boolean"}})");
+  const auto flags = schema_to_generate(unique + R"(,"items":{"type":"boolean"}})");
   BOOST_TEST(accepts(flags, "[false,true]"));
   BOOST_TEST(!is_prefix(flags, "[false,true,"));
-  const auto digits = to_generate(unique + R"(,"items":{"type":"integer","minimum":1,"maximum":3}})");
+  const auto digits = schema_to_generate(unique + R"(,"items":{"type":"integer","minimum":1,"maximum":3}})");
   BOOST_TEST(!is_prefix(digits, "[1,2,3,"));
-  const auto tuple = to_generate(unique + R"(,"prefixItems":[{"const":1},{"const":2}],"items":{"enum":[1,2,3]}})");
+  const auto tuple =
+      schema_to_generate(unique + R"(,"prefixItems":[{"const":1},{"const":2}],"items":{"enum":[1,2,3]}})");
   BOOST_TEST(accepts(tuple, "[1,2,3]"));
   BOOST_TEST(!is_prefix(tuple, "[1,2,1"));
 }

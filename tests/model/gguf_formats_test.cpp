@@ -13,7 +13,7 @@ namespace {
 
 using kernels::stored_in, kernels::weight_element, kernels::weight_format, kernels::weight_plan;
 
-const kernels::model_dims sizes{2, 64, 1, 64, 96, 40, 3, 2, 5, 6};
+const kernels::model_dims wide_sizes{2, 64, 1, 64, 96, 40, 3, 2, 5, 6};
 const kernels::model_dims wide{2, 256, 1, 256, 512, 3, 3, 2, 5, 6};  // whole blocks of 256
 
 std::vector<gguf_tensor_plan> plan_in(std::uint32_t type, const kernels::model_dims& dims) {
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(codes_and_scales_are_those_of_the_file) {
   for (const char* type : {"Q8_0", "Q4_0"}) {
     const auto block = std::ranges::find(ggml_blocks(), std::string_view(type), &ggml_block::name);
     const weight_format format{block->type == ggml_q8_0 ? weight_element::int8 : weight_element::int4, 32};
-    const auto plan = plan_in(block->type, sizes);
-    const auto file = opened_plan(plan, sizes);
+    const auto plan = plan_in(block->type, wide_sizes);
+    const auto file = opened_plan(plan, wide_sizes);
     const auto info = model::describe(file);
     const auto weights = model::bind(file, *info);
     BOOST_REQUIRE(weights);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(other_types_run_in_the_format_of_about_their_size) {
     BOOST_TEST(format_of(in_file, "att.value.weight", 1) == expected);
   }
   for (const std::uint32_t type : {ggml_f32, ggml_f16, ggml_bf16}) {
-    const auto in_file = model::formats_in_file(opened_plan(plan_in(type, sizes), sizes));
+    const auto in_file = model::formats_in_file(opened_plan(plan_in(type, wide_sizes), wide_sizes));
     BOOST_TEST(in_file.name == "");
     BOOST_TEST(in_file.rules.empty());
   }
@@ -140,9 +140,9 @@ BOOST_AUTO_TEST_CASE(each_matrix_of_a_mixed_file_has_its_own_format) {
 }
 
 BOOST_AUTO_TEST_CASE(a_code_that_our_int8_does_not_have_is_quantised_again) {
-  auto plan = plan_in(ggml_q8_0, sizes);
+  auto plan = plan_in(ggml_q8_0, wide_sizes);
   named(plan, "output.weight").data[34 * 7 + 2 + 31] = '\x80';
-  const auto file = opened_plan(plan, sizes);
+  const auto file = opened_plan(plan, wide_sizes);
   BOOST_TEST(!stored_in({weight_element::int8, 32}, *file.find("head.weight")));
   BOOST_TEST(stored_in({weight_element::int8, 32}, *file.find("blocks.0.att.key.weight")));
 }

@@ -12,7 +12,7 @@ using test::tensor;
 
 namespace {
 
-const std::string key = "blocks.1.att.key";
+const std::string adapted = "blocks.1.att.key";
 constexpr std::int64_t C = 8;
 
 void check_refused(const result<model::checkpoint>& opened, const std::string& reason) {
@@ -48,30 +48,32 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit) {
   const refused_file files[] = {
       {pair("blocks.9.att.key"), "tensor 'blocks.9.att.key.lora_A' fits no tensor of"},
       {pair("blocks.1.att.what"), "blocks.1.att.what.lora_A' fits no tensor of"},
-      {pair(key, C + 1), "blocks.1.att.key.lora_A' has shape (2, 9); the tensor 'blocks.1.att.key.weight' (8, 8)"},
-      {pair(key, C, C + 1), "needs (r, 8) and (8, r)"},
+      {pair(adapted, C + 1), "blocks.1.att.key.lora_A' has shape (2, 9); the tensor 'blocks.1.att.key.weight' (8, 8)"},
+      {pair(adapted, C, C + 1), "needs (r, 8) and (8, r)"},
       {pair("blocks.1.att.k_k"), "needs a matrix in the model"},
-      {{pair(key)[0]}, "blocks.1.att.key.lora_B' is missing"},
-      {{pair(key)[1]}, "blocks.1.att.key.lora_A' is missing"},
-      {{tensor(key + ".lora_M", {1, C})}, "blocks.1.att.key.lora_A' is missing"},
-      {{tensor(key + ".init_lora_A", {2, C})}, "blocks.1.att.key.init_lora_B' is missing"},
-      {start_of(key), "blocks.1.att.key.init_lora_A' is the start of a PiSSA adapter; pass the file with the trained"},
-      {{pair(key)[0], pair(key)[1], tensor(key + ".lora_M", {1, C + 1})}, "has shape (1, 9), expected (8)"},
-      {{tensor(key + ".lora_A", {2, C}), tensor(key + ".lora_B", {C, 3})}, "expected (r, inputs) and (outputs, r)"},
-      {{tensor(key + ".lora_A", {4096, C}), tensor(key + ".lora_B", {C, 4096})}, "ranks may be 2048 at most"},
-      {{tensor(key + ".lora_A", {2, C}), tensor(key + ".lora_A.weight", {2, C})}, "is there twice"},
-      {{tensor(key + ".bone", {3, 3, 3})}, "where r divides both sides"},
-      {{tensor(key + ".bone", {2, 2, 2})}, "needs (8 / r, r, r)"},
-      {{tensor(key + ".miss_block", {2, 2, 2})}, "needs (8 / r, r, r)"},
-      {{tensor(key + ".bone", {4, 2, 3})}, "expected (n, r, r) or (r, outputs)"},
-      {{tensor(key + ".disha", {2, 4})}, "needs (r, 8)"},
-      {{tensor(key + ".what", {C, C})}, "blocks.1.att.key.what' fits no tensor of"},
+      {{pair(adapted)[0]}, "blocks.1.att.key.lora_B' is missing"},
+      {{pair(adapted)[1]}, "blocks.1.att.key.lora_A' is missing"},
+      {{tensor(adapted + ".lora_M", {1, C})}, "blocks.1.att.key.lora_A' is missing"},
+      {{tensor(adapted + ".init_lora_A", {2, C})}, "blocks.1.att.key.init_lora_B' is missing"},
+      {start_of(adapted),
+       "blocks.1.att.key.init_lora_A' is the start of a PiSSA adapter; pass the file with the trained"},
+      {{pair(adapted)[0], pair(adapted)[1], tensor(adapted + ".lora_M", {1, C + 1})}, "has shape (1, 9), expected (8)"},
+      {{tensor(adapted + ".lora_A", {2, C}), tensor(adapted + ".lora_B", {C, 3})},
+       "expected (r, inputs) and (outputs, r)"},
+      {{tensor(adapted + ".lora_A", {4096, C}), tensor(adapted + ".lora_B", {C, 4096})}, "ranks may be 2048 at most"},
+      {{tensor(adapted + ".lora_A", {2, C}), tensor(adapted + ".lora_A.weight", {2, C})}, "is there twice"},
+      {{tensor(adapted + ".bone", {3, 3, 3})}, "where r divides both sides"},
+      {{tensor(adapted + ".bone", {2, 2, 2})}, "needs (8 / r, r, r)"},
+      {{tensor(adapted + ".miss_block", {2, 2, 2})}, "needs (8 / r, r, r)"},
+      {{tensor(adapted + ".bone", {4, 2, 3})}, "expected (n, r, r) or (r, outputs)"},
+      {{tensor(adapted + ".disha", {2, 4})}, "needs (r, 8)"},
+      {{tensor(adapted + ".what", {C, C})}, "blocks.1.att.key.what' fits no tensor of"},
       {{tensor("blocks.0.att.time_state", {2, 4, 4})}, "time_state' fits no tensor of"},
-      {{tensor(key + ".weight", {C, C + 1})}, "needs (8, 8)"},
-      {{with_nan(pair(key)[0]), pair(key)[1]}, "NaN or infinity"},
-      {{pair(key)[0], with_nan(pair(key)[1])}, "NaN or infinity"},
-      {{with_nan(tensor(key + ".weight", {C, C}))}, "NaN or infinity"},
-      {{{key + ".weight", dtype::i8, {C, C}, std::string(C * C, '\0')}}, "has type int8"}};
+      {{tensor(adapted + ".weight", {C, C + 1})}, "needs (8, 8)"},
+      {{with_nan(pair(adapted)[0]), pair(adapted)[1]}, "NaN or infinity"},
+      {{pair(adapted)[0], with_nan(pair(adapted)[1])}, "NaN or infinity"},
+      {{with_nan(tensor(adapted + ".weight", {C, C}))}, "NaN or infinity"},
+      {{{adapted + ".weight", dtype::i8, {C, C}, std::string(C * C, '\0')}}, "has type int8"}};
   for (const auto& file : files) {
     check_refused(in.open({in.pth("a.pth", file.tensors) + ":1"}), file.reason);
     check_refused(in.open({in.pth("a.pth", file.tensors) + ":1"}), "a.pth");
@@ -81,10 +83,10 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit) {
 BOOST_AUTO_TEST_CASE(pissa_whose_files_do_not_belong_together) {
   const adapter_folder in;
   const std::string other = "blocks.0.att.key";
-  const auto trained = in.pth("a.pth", pair(key)), start = in.pth("start.pth", start_of(other));
+  const auto trained = in.pth("a.pth", pair(adapted)), start = in.pth("start.pth", start_of(other));
   check_refused(in.open({trained, start}), "a.pth does not say how to scale what it adds");
   check_refused(in.open({trained + ":1", start}), "start.pth: tensor 'blocks.0.att.key.init_lora_A' is the start of");
-  BOOST_TEST(!!in.open({trained, in.pth("start.pth", start_of(key))}));
+  BOOST_TEST(!!in.open({trained, in.pth("start.pth", start_of(adapted))}));
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_none) {
@@ -93,13 +95,13 @@ BOOST_AUTO_TEST_CASE(files_that_are_none) {
   check_refused(in.open({in.path("")}), "has no adapter_model.safetensors");
   test::write_file(in.path("text"), "not an adapter at all");
   check_refused(in.open({in.path("text")}), "neither");
-  check_refused(in.open({in.pth("a.pth", pair(key))}), "does not say how to scale what it adds; pass FILE:SCALE");
-  check_refused(in.open({in.pth("a.pth", pair(key)) + ":1e9"}), "out of range");
-  check_refused(in.open({in.pth("a.pth", pair(key)) + ":nan"}), "the scale nan is out of range");
-  check_refused(in.open({in.pth("a.pth", pair(key)) + ":1,5"}), "the scale '1,5' of ");
-  check_refused(in.open({in.pth("a.pth", pair(key)) + ":"}), "the scale '' of ");
+  check_refused(in.open({in.pth("a.pth", pair(adapted))}), "does not say how to scale what it adds; pass FILE:SCALE");
+  check_refused(in.open({in.pth("a.pth", pair(adapted)) + ":1e9"}), "out of range");
+  check_refused(in.open({in.pth("a.pth", pair(adapted)) + ":nan"}), "the scale nan is out of range");
+  check_refused(in.open({in.pth("a.pth", pair(adapted)) + ":1,5"}), "the scale '1,5' of ");
+  check_refused(in.open({in.pth("a.pth", pair(adapted)) + ":"}), "the scale '' of ");
   check_refused(in.open({""}), "is not FILE or FILE:SCALE");
-  const std::string whole = test::safetensors_of(pair(key));
+  const std::string whole = test::safetensors_of(pair(adapted));
   for (const std::size_t cut : {9u, 40u, 200u, static_cast<unsigned>(whole.size()) - 1}) {
     test::write_file(in.path("cut.safetensors"), whole.substr(0, cut));
     check_refused(in.open({in.path("cut.safetensors:1")}), "cut.safetensors: at byte");
@@ -139,8 +141,8 @@ BOOST_AUTO_TEST_CASE(configurations_of_peft) {
        "init_lora_weights is 'pissa'"},
       {R"({"peft_type": "MISS", "init_weights": "what"})", "init_weights is 'what'"},
       {R"({"peft_type": "MISS"})", "is of LoRA, but adapter_config.json names another peft_type"}};
-  for (const auto& [config, reason] : configs) check_refused(in.open({in.peft(config, pair(key))}), reason);
-  in.peft("{}", pair(key));
+  for (const auto& [config, reason] : configs) check_refused(in.open({in.peft(config, pair(adapted))}), reason);
+  in.peft("{}", pair(adapted));
   std::filesystem::remove(in.path("peft/adapter_config.json"));
   check_refused(in.open({in.path("peft")}), "adapter_config.json");
 }

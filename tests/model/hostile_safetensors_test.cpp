@@ -32,14 +32,14 @@ std::string many(std::size_t count, bool same_name) {
   return raw(header + "}", count);
 }
 
-const std::string good = one("\"F32\"", "[2,2]", "[0,16]");
+const std::string good_safetensors = one("\"F32\"", "[2,2]", "[0,16]");
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(hostile_safetensors)
 
 BOOST_AUTO_TEST_CASE(the_row_without_a_fault_opens) {
-  const auto file = opened(good);
+  const auto file = opened(good_safetensors);
   BOOST_REQUIRE(file);
   BOOST_TEST(file->tensors().size() == 1u);
   BOOST_TEST(file->format() == "safetensors");
@@ -50,12 +50,14 @@ BOOST_AUTO_TEST_CASE(faulty_headers_are_refused) {
       {"not fetched by Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 3\n", "git lfs pull"},
       {"shorter than the length", "abc", "neither .pth nor .safetensors nor GGUF nor rwkv.cpp"},
       {"no format known", "<!DOCTYPE html>\n", "neither .pth nor .safetensors nor GGUF nor rwkv.cpp"},
-      {"length 2^63", patched(good, 0, little_endian(std::uint64_t{1} << 63, 8)), "too long"},
-      {"length 2^64 - 1", patched(good, 0, little_endian(~std::uint64_t{0}, 8)), "too long"},
-      {"length above the ceiling", patched(good, 0, little_endian(model::max_header_bytes + 1, 8)), "too long"},
-      {"length beyond the file", patched(good, 0, little_endian(good.size(), 8)), "ends inside its header"},
-      {"length cuts the header", patched(good, 0, little_endian(20, 8)), "expected '\"'"},
-      {"length 0", patched(good, 0, little_endian(0, 8)), "expected '{'"},
+      {"length 2^63", patched(good_safetensors, 0, little_endian(std::uint64_t{1} << 63, 8)), "too long"},
+      {"length 2^64 - 1", patched(good_safetensors, 0, little_endian(~std::uint64_t{0}, 8)), "too long"},
+      {"length above the ceiling", patched(good_safetensors, 0, little_endian(model::max_header_bytes + 1, 8)),
+       "too long"},
+      {"length beyond the file", patched(good_safetensors, 0, little_endian(good_safetensors.size(), 8)),
+       "ends inside its header"},
+      {"length cuts the header", patched(good_safetensors, 0, little_endian(20, 8)), "expected '\"'"},
+      {"length 0", patched(good_safetensors, 0, little_endian(0, 8)), "expected '{'"},
       {"header not UTF-8", raw("{\"\xff\xfe\":1}"), "not UTF-8"},
       {"overlong UTF-8", raw("{\"\xc0\xaf\":1}"), "not UTF-8"},
       {"a list", raw("{[]}"), "expected '\"'"},

@@ -126,12 +126,14 @@ std::vector<values_of_tensor> of_oracle(const std::string& name) {
   return out;
 }
 
-const std::string good = header(101, 2, 4, 1) + tensor("emb.weight", {2, 4}, file_f32, std::string(32, '\0')) +
-                         tensor("head.weight", {2, 4}, file_f16, std::string(16, '\0'));
+const std::string good_rwkv_cpp = header(101, 2, 4, 1) + tensor("emb.weight", {2, 4}, file_f32, std::string(32, '\0')) +
+                                  tensor("head.weight", {2, 4}, file_f16, std::string(16, '\0'));
 constexpr std::size_t first = 24;                         // description of emb.weight
 constexpr std::size_t second = first + 12 + 8 + 10 + 32;  // of head.weight
 
-std::string with(std::size_t offset, std::uint64_t value) { return patched(good, offset, little_endian(value, 4)); }
+std::string with(std::size_t offset, std::uint64_t value) {
+  return patched(good_rwkv_cpp, offset, little_endian(value, 4));
+}
 
 }  // namespace
 
@@ -199,30 +201,30 @@ BOOST_AUTO_TEST_CASE(quantised_matrices_are_decoded) {
 }
 
 BOOST_AUTO_TEST_CASE(faulty_files_are_refused) {
-  BOOST_REQUIRE(opened(good));
+  BOOST_REQUIRE(opened(good_rwkv_cpp));
   check_refused({
-      {"only the magic number", good.substr(0, 4), "ends inside the rwkv.cpp header"},
+      {"only the magic number", good_rwkv_cpp.substr(0, 4), "ends inside the rwkv.cpp header"},
       {"version 99", with(4, 99), "version 99 is not supported; accepted: 100, 101"},
-      {"no tensors", good.substr(0, 24), "no tensors"},
+      {"no tensors", good_rwkv_cpp.substr(0, 24), "no tensors"},
       {"no dimensions", with(first, 0), "has 0 dimensions"},
       {"2^32 - 1 dimensions", with(first, ~0u), "dimensions; accepted: 1 to 8"},
       {"empty name", with(first + 4, 0), "name is empty or too long"},
       {"name of 2^32 - 1 bytes", with(first + 4, ~0u), "name is empty or too long"},
       {"name beyond the file", with(second + 4, 500), "ends inside the description"},
-      {"name not UTF-8", patched(good, first + 20, "\xff"), "not UTF-8"},
+      {"name not UTF-8", patched(good_rwkv_cpp, first + 20, "\xff"), "not UTF-8"},
       {"type 4", with(first + 8, 4), "type 4 is not supported; accepted: F32"},
       {"type 2^32 - 1", with(first + 8, ~0u), "is not supported"},
       {"row shorter than a block", with(first + 8, file_q8_0), "a row of 4 values"},
       {"dimension 0", with(first + 12, 0), "a dimension is 0"},
-      {"dimensions 2^32 - 1", patched(good, first + 12, std::string(8, '\xff')), "overflows"},
+      {"dimensions 2^32 - 1", patched(good_rwkv_cpp, first + 12, std::string(8, '\xff')), "overflows"},
       {"dimension 2^31", with(first + 12, 1u << 31), "extend beyond the file"},
       {"last tensor too large", with(second + 12, 5), "extend beyond the file"},
-      {"bytes after the last tensor", good + "x", "ends inside the description"},
-      {"name twice", good + tensor("emb.weight", {1}, file_f32, "1234"), "'emb.weight' appears twice"},
+      {"bytes after the last tensor", good_rwkv_cpp + "x", "ends inside the description"},
+      {"name twice", good_rwkv_cpp + tensor("emb.weight", {1}, file_f32, "1234"), "'emb.weight' appears twice"},
       {"another number of tokens", with(8, 3), "contradicts the header, which has 3 tokens"},
       {"another width", with(12, 5), "contradicts the header, which has 2 tokens and a width of 5"},
       {"five mixes",
-       good + tensor("blocks.0.att.k_k", {4}, file_f32, std::string(16, '\0')) +
+       good_rwkv_cpp + tensor("blocks.0.att.k_k", {4}, file_f32, std::string(16, '\0')) +
            tensor("blocks.0.att.x_rwkvag", {5, 1, 4}, file_f32, std::string(80, '\0')),
        "has not 6 rows"},
   });

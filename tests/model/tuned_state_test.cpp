@@ -40,8 +40,6 @@ void check_refused(const result<std::vector<float>>& state, error_kind kind, std
   BOOST_TEST_CONTEXT(state.error().message) BOOST_TEST(state.error().message.find(reason) != std::string::npos);
 }
 
-}  // namespace
-
 BOOST_FIXTURE_TEST_SUITE(tuned_state, state_file)
 
 BOOST_AUTO_TEST_CASE(matrices_come_to_their_places) {
@@ -86,4 +84,5 @@ BOOST_AUTO_TEST_CASE(a_version_without_such_states_is_unsupported) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
+}  // namespace
 }  // namespace skein::test

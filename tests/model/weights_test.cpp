@@ -9,7 +9,7 @@
 namespace skein::test {
 namespace {
 
-const std::vector<tensor_plan> small = rwkv7_plan(small_dims(), dtype::bf16);
+const std::vector<tensor_plan> small_model = rwkv7_plan(small_dims(), dtype::bf16);
 
 result<kernels::rwkv7_weights> bound(const model::checkpoint& file) {
   const auto info = model::describe(file);
@@ -34,7 +34,7 @@ bool holds(const tensor_view& view, const model::checkpoint& file, std::string_v
 BOOST_AUTO_TEST_SUITE(weights)
 
 BOOST_AUTO_TEST_CASE(tensors_are_bound_under_their_names) {
-  const auto file = opened(safetensors_of(filled(small)));
+  const auto file = opened(safetensors_of(filled(small_model)));
   BOOST_REQUIRE(file);
   const auto model = bound(*file);
   BOOST_REQUIRE(model);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_bound_under_their_names) {
 }
 
 BOOST_AUTO_TEST_CASE(views_have_the_shapes_of_the_contract) {
-  const auto model = bound(small);
+  const auto model = bound(small_model);
   BOOST_REQUIRE(model);
   using shape = std::vector<std::int64_t>;
   BOOST_TEST(model->layers[0].x_r.shape == shape{8});  // (1, 1, 8) in the file
@@ -83,10 +83,10 @@ BOOST_AUTO_TEST_CASE(views_have_the_shapes_of_the_contract) {
 }
 
 BOOST_AUTO_TEST_CASE(layer_0_never_has_a_value_residual) {
-  auto plan = small;
+  auto plan = small_model;
   plan.push_back({"blocks.0.att.v0", dtype::bf16, {1, 1, 8}, {}});
   plan.push_back({"blocks.0.att.v1", dtype::bf16, {3, 3}, {}});  // unused, so its shape does not matter
-  for (const auto& variant : {small, plan}) {
+  for (const auto& variant : {small_model, plan}) {
     const auto model = bound(variant);
     BOOST_REQUIRE(model);
     BOOST_TEST((model->layers[0].v0.data == nullptr));
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(layer_0_never_has_a_value_residual) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_inside_is_bound_in_all_layers_or_refused) {
-  auto plan = small;
+  auto plan = small_model;
   plan.push_back({"blocks.1.att.time_state", dtype::f32, {2, 4, 4}, {}});
   const auto half = bound(plan);
   BOOST_REQUIRE(!half);
@@ -108,8 +108,8 @@ BOOST_AUTO_TEST_CASE(a_state_inside_is_bound_in_all_layers_or_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(every_tensor_is_needed) {
-  for (const auto& tensor : small) {
-    const auto model = bound(without(small, tensor.name));
+  for (const auto& tensor : small_model) {
+    const auto model = bound(without(small_model, tensor.name));
     BOOST_TEST_CONTEXT(tensor.name) {
       BOOST_REQUIRE(!model);
       BOOST_TEST((model.error().kind == error_kind::bad_file));
@@ -119,10 +119,10 @@ BOOST_AUTO_TEST_CASE(every_tensor_is_needed) {
 }
 
 BOOST_AUTO_TEST_CASE(every_wrong_shape_is_named) {
-  for (const auto& tensor : small) {
+  for (const auto& tensor : small_model) {
     auto shape = tensor.shape;
     ++shape.back();
-    const auto model = bound(reshaped(small, tensor.name, shape));
+    const auto model = bound(reshaped(small_model, tensor.name, shape));
     BOOST_TEST_CONTEXT(tensor.name) {
       BOOST_REQUIRE(!model);
       BOOST_TEST((model.error().kind == error_kind::bad_file));
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_shape_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(a_description_of_another_version_does_not_fit) {
-  const auto file = opened(safetensors_of(filled(small)));
+  const auto file = opened(safetensors_of(filled(small_model)));
   BOOST_REQUIRE(file);
   auto info = *model::describe(*file);
   info.version = model::rwkv_version::v6;

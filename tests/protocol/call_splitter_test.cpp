@@ -33,7 +33,7 @@ divided divide(std::string_view text, std::size_t cut, bool at_once = false) {
   return out;
 }
 
-struct row {
+struct call_row {
   std::string_view written, text;
   std::vector<std::string> calls;
 };
@@ -45,7 +45,7 @@ const std::string add = R"({"name": "add", "arguments": {"a": 1}})", added = R"(
 BOOST_AUTO_TEST_SUITE(call_splitters)
 
 BOOST_AUTO_TEST_CASE(every_form_is_found_at_every_cut) {
-  const std::vector<row> rows{
+  const std::vector<call_row> rows{
       {"```json\n"
        "{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```",
        "",

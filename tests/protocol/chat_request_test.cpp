@@ -10,7 +10,7 @@ namespace {
 
 using request = const generation_request&;
 
-const std::string base = R"({"messages":[{"role":"user","content":"hi"}])";
+const std::string chat_base = R"({"messages":[{"role":"user","content":"hi"}])";
 
 /// A body that is nothing but these messages.
 std::string with_messages(const std::string& messages) { return R"({"messages":)" + messages; }
@@ -18,7 +18,7 @@ std::string with_messages(const std::string& messages) { return R"({"messages":)
 BOOST_AUTO_TEST_SUITE(chat_request)
 
 BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
-  const auto r = test::parse_chat_completion(base + "}", {}, {});
+  const auto r = test::parse_chat_completion(chat_base + "}", {}, {});
   BOOST_REQUIRE(r.has_value());
   BOOST_TEST(r->chat);
   BOOST_TEST(r->messages.size() == 1u);
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
 BOOST_AUTO_TEST_CASE(thoughts_and_tools_have_samplers_of_their_own) {
   const std::string tools = R"(,"tools":[{"type":"function","function":{"name":"add"}}])";
   const auto sampler = [](const std::string& fields, const model_preset& preset) {
-    const auto r = test::parse_chat_completion(base + fields + "}", preset, {});
+    const auto r = test::parse_chat_completion(chat_base + fields + "}", preset, {});
     BOOST_REQUIRE(r.has_value());
     const auto& s = r->sampling;
     return std::vector<double>{s.temperature,   s.top_p,          double(s.top_k),
@@ -69,8 +69,8 @@ BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
     preset.unset_sampling = "neutral";
     return test::parse_chat_completion(text, preset, limits);
   };
-  test::check_accepted(neutral, base, test::common_accepted());
-  test::check_refused(test::parse_chat_completion, base, test::common_refused());
+  test::check_accepted(neutral, chat_base, test::common_accepted());
+  test::check_refused(test::parse_chat_completion, chat_base, test::common_refused());
 }
 
 BOOST_AUTO_TEST_CASE(chat_fields) {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
          return r.messages.size() == 2 && r.messages[0].role == "system" && r.messages[1].content == "hi";
        }},
   };
-  test::check_accepted(test::parse_chat_completion, base, rows);
+  test::check_accepted(test::parse_chat_completion, chat_base, rows);
 
   const std::vector<test::refused_row> wrong{
       {R"("think_type":"loud")", "think_type"},
@@ -194,20 +194,20 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
       {R"("contents":["a","b"])", "contents"},
       {R"("system":5)", "system"},
   };
-  test::check_refused(test::parse_chat_completion, base, wrong);
+  test::check_refused(test::parse_chat_completion, chat_base, wrong);
 }
 
 BOOST_AUTO_TEST_CASE(a_preset_that_thinks) {
   model_preset preset;
   preset.default_think = true;
-  BOOST_TEST((test::parse_chat_completion(base + "}", preset, {})->think == think_mode::on));
-  BOOST_TEST((test::parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
-  const auto limited = test::parse_chat_completion(base + R"(,"max_reasoning_tokens":20})", preset, {});
+  BOOST_TEST((test::parse_chat_completion(chat_base + "}", preset, {})->think == think_mode::on));
+  BOOST_TEST((test::parse_chat_completion(chat_base + R"(,"think":false})", preset, {})->think == think_mode::off));
+  const auto limited = test::parse_chat_completion(chat_base + R"(,"max_reasoning_tokens":20})", preset, {});
   BOOST_TEST(limited->thoughts.value().tokens_max == 20u);
 
   preset.default_think_tokens_max = 7;
   const auto limit_of = [&](const std::string& more) {
-    const auto thoughts = test::parse_chat_completion(base + more + "}", preset, {})->thoughts;
+    const auto thoughts = test::parse_chat_completion(chat_base + more + "}", preset, {})->thoughts;
     return thoughts ? std::to_string(thoughts->tokens_max) + thoughts->field : "none";
   };
   BOOST_TEST(limit_of("") == "7");
@@ -281,19 +281,19 @@ BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {
                                   std::string("{"),
                                   std::string("{]"),
                                   std::string("NaN"),
-                                  base + R"(,"temperature":NaN})",
-                                  base + R"(,"temperature":1e999})",
-                                  base + "} {}",
-                                  base + "}x",
-                                  base + R"(,"x":[1,2 bad }})",
-                                  base + R"(,"x":"\ud800"})",
-                                  base + R"(,"x":"\ud800\u0041"})",
-                                  base + R"(,"x":"\udc00"})",
-                                  base + ",\"x\":\"\xff\"}",
-                                  base + ",\"x\":\"\xed\xa0\x80\"}",
-                                  base + ",\"x\":\"\xc0\x80\"}",
-                                  base + ",\"x\":\"a\nb\"}",
-                                  base + std::string(",\"x\":\"a\0b\"}", 11)}) {
+                                  chat_base + R"(,"temperature":NaN})",
+                                  chat_base + R"(,"temperature":1e999})",
+                                  chat_base + "} {}",
+                                  chat_base + "}x",
+                                  chat_base + R"(,"x":[1,2 bad }})",
+                                  chat_base + R"(,"x":"\ud800"})",
+                                  chat_base + R"(,"x":"\ud800\u0041"})",
+                                  chat_base + R"(,"x":"\udc00"})",
+                                  chat_base + ",\"x\":\"\xff\"}",
+                                  chat_base + ",\"x\":\"\xed\xa0\x80\"}",
+                                  chat_base + ",\"x\":\"\xc0\x80\"}",
+                                  chat_base + ",\"x\":\"a\nb\"}",
+                                  chat_base + std::string(",\"x\":\"a\0b\"}", 11)}) {
     const auto r = test::parse_chat_completion(body, {}, {});
     BOOST_TEST_CONTEXT(body) {
       BOOST_TEST(!r.has_value());

@@ -11,10 +11,10 @@
 namespace skein::protocol {
 namespace {
 
-const answer_head head{"chatcmpl-0", "demo", "skein-demo-bf16", 1769000000};
-const std::string head_json =
+const answer_head chat_head{"chatcmpl-0", "demo", "skein-demo-bf16", 1769000000};
+const std::string chat_head_json =
     R"("created":1769000000,"model":"demo","system_fingerprint":"skein-demo-bf16","choices":[)";
-const std::string chunk_json = R"({"id":"chatcmpl-0","object":"chat.completion.chunk",)" + head_json;
+const std::string chunk_json = R"({"id":"chatcmpl-0","object":"chat.completion.chunk",)" + chat_head_json;
 
 BOOST_AUTO_TEST_SUITE(chat_response)
 
@@ -29,9 +29,9 @@ BOOST_AUTO_TEST_CASE(whole_answer) {
   const chat_choice thought{1, "hm", "So.", {}, {finish_reason::length, std::monostate{}, {}}};
   const std::vector<chat_choice> choices{plain, thought};
   BOOST_TEST(
-      chat_body(head, choices,
+      chat_body(chat_head, choices,
                 {.prompt_tokens = 10, .completion_tokens = 5, .cached_tokens = 4, .reasoning_tokens = 2}) ==
-      R"({"id":"chatcmpl-0","object":"chat.completion",)" + head_json +
+      R"({"id":"chatcmpl-0","object":"chat.completion",)" + chat_head_json +
           R"({"index":0,"message":{"role":"assistant","content":"Hi \"you\"\n"},"logprobs":null,)"
           R"("finish_reason":"stop","stop_reason":"\nUser:"},)"
           R"({"index":1,"message":{"role":"assistant","content":"So.","reasoning_content":"hm"},"logprobs":null,)"
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(whole_answer) {
 BOOST_AUTO_TEST_CASE(an_administrative_end_is_told) {
   const answer_end drained{finish_reason::length, std::monostate{}, administrative_stop{"drain", "req-1"}};
   const chat_choice cut{0, "", "Onc", {}, drained};
-  const auto body = chat_body(head, {{cut}}, {});
+  const auto body = chat_body(chat_head, {{cut}}, {});
   BOOST_TEST(body.ends_with(R"(,"rwkv":{"stop_reason":"drain","request_id":"req-1"}})"));
-  const auto chunk = chat_final_chunk(head, 0, drained, false);
+  const auto chunk = chat_final_chunk(chat_head, 0, drained, false);
   BOOST_TEST(chunk == chunk_json +
                           R"({"index":0,"delta":{},"logprobs":null,"finish_reason":"length","stop_reason":null}],)"
                           R"("rwkv":{"stop_reason":"drain","request_id":"req-1"}})");
@@ -59,21 +59,21 @@ BOOST_AUTO_TEST_CASE(log_probabilities) {
       R"({"token":"é","logprob":-0.5,"bytes":[195,169]},)"
       R"({"token":"bytes:\\xe4\\xbd","logprob":-9999,"bytes":[228,189]}]}]})";
   const chat_choice choice{0, "", "é", entries, {}};
-  BOOST_TEST(chat_body(head, {{choice}}, {}).find(expected) != std::string::npos);
-  BOOST_TEST(chat_delta_chunk(head, {0, "", "é", entries}, false).find(expected) != std::string::npos);
+  BOOST_TEST(chat_body(chat_head, {{choice}}, {}).find(expected) != std::string::npos);
+  BOOST_TEST(chat_delta_chunk(chat_head, {0, "", "é", entries}, false).find(expected) != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(chunks) {
-  BOOST_TEST(chat_role_chunk(head, 2, false) ==
+  BOOST_TEST(chat_role_chunk(chat_head, 2, false) ==
              chunk_json + R"({"index":2,"delta":{"role":"assistant","content":""},"logprobs":null,)"
                           R"("finish_reason":null,"stop_reason":null}]})");
-  BOOST_TEST(chat_delta_chunk(head, {0, "why", "", {}}, true) ==
+  BOOST_TEST(chat_delta_chunk(chat_head, {0, "why", "", {}}, true) ==
              chunk_json + R"({"index":0,"delta":{"reasoning_content":"why"},"logprobs":null,)"
                           R"("finish_reason":null,"stop_reason":null}],"usage":null})");
-  BOOST_TEST(chat_final_chunk(head, 0, {finish_reason::stop, token_id{261}, {}}, true) ==
+  BOOST_TEST(chat_final_chunk(chat_head, 0, {finish_reason::stop, token_id{261}, {}}, true) ==
              chunk_json + R"({"index":0,"delta":{},"logprobs":null,"finish_reason":"stop","stop_reason":261}],)"
                           R"("usage":null})");
-  BOOST_TEST(chat_usage_chunk(head, {.prompt_tokens = 1, .completion_tokens = 2}) ==
+  BOOST_TEST(chat_usage_chunk(chat_head, {.prompt_tokens = 1, .completion_tokens = 2}) ==
              chunk_json +
                  R"(],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,)"
                  R"("prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}})");
@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(chunks) {
 
 BOOST_AUTO_TEST_CASE(a_stream_reads_back_as_a_client_reads_it) {
   std::string stream;
-  for (const std::uint32_t index : {0u, 1u}) stream += sse_event(chat_role_chunk(head, index, true));
+  for (const std::uint32_t index : {0u, 1u}) stream += sse_event(chat_role_chunk(chat_head, index, true));
   stream += sse_keep_alive;
   for (const std::string_view text : {"A\n", "你", "\xff", "\"\\ \r\n"}) {
-    stream += sse_event(chat_delta_chunk(head, {0, "", text, {}}, true));
-    stream += sse_event(chat_delta_chunk(head, {1, text, "", {}}, true));
+    stream += sse_event(chat_delta_chunk(chat_head, {0, "", text, {}}, true));
+    stream += sse_event(chat_delta_chunk(chat_head, {1, text, "", {}}, true));
   }
-  for (const std::uint32_t index : {0u, 1u}) stream += sse_event(chat_final_chunk(head, index, {}, true));
-  stream += sse_event(chat_usage_chunk(head, {3, 4, 0, 0}));
+  for (const std::uint32_t index : {0u, 1u}) stream += sse_event(chat_final_chunk(chat_head, index, {}, true));
+  stream += sse_event(chat_usage_chunk(chat_head, {3, 4, 0, 0}));
   stream += sse_done;
 
   std::map<std::int64_t, std::string> content, reasoning;

@@ -9,12 +9,12 @@ namespace {
 
 using request = const generation_request&;
 
-const std::string base = R"({"prompt":"hi")";
+const std::string completion_base = R"({"prompt":"hi")";
 
 BOOST_AUTO_TEST_SUITE(completion_request)
 
 BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_samples_plainly) {
-  const auto r = test::parse_completion(base + "}", {}, {});
+  const auto r = test::parse_completion(completion_base + "}", {}, {});
   BOOST_REQUIRE(r.has_value());
   BOOST_TEST(!r->chat);
   BOOST_TEST(r->prompts.size() == 1u);
@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_samples_plainly) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
-  test::check_accepted(test::parse_completion, base, test::common_accepted());
-  test::check_refused(test::parse_completion, base, test::common_refused());
+  test::check_accepted(test::parse_completion, completion_base, test::common_accepted());
+  test::check_refused(test::parse_completion, completion_base, test::common_refused());
 }
 
 BOOST_AUTO_TEST_CASE(completion_fields) {
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(completion_fields) {
       {R"("best_of":4,"n":2)", [](request r) { return r.best_of == 4 && r.n == 2; }},
       {R"("best_of":2,"n":2,"stream":true)", [](request r) { return r.best_of == 2 && r.stream; }},
   };
-  test::check_accepted(test::parse_completion, base, rows);
+  test::check_accepted(test::parse_completion, completion_base, rows);
 
   const std::vector<test::refused_row> wrong{
       {R"("echo":"yes")", "echo"},
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(completion_fields) {
       {R"("best_of":129)", "best_of"},
       {R"("best_of":2,"stream":true)", "best_of"},
   };
-  test::check_refused(test::parse_completion, base, wrong);
+  test::check_refused(test::parse_completion, completion_base, wrong);
 }
 
 BOOST_AUTO_TEST_CASE(prompts) {

@@ -10,16 +10,16 @@ namespace {
 using namespace skein;
 using namespace skein::protocol;
 
-result<generation_request> read(const std::string& body, bool branches) {
+result<generation_request> read_contents(const std::string& body, bool branches) {
   return read_request(body, branches ? dialects::multi_state : dialects::state, {}, {}).request;
 }
 generation_request parsed(const std::string& body, bool branches = false) {
-  auto request = read(body, branches);
+  auto request = read_contents(body, branches);
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   return *request;
 }
-error refused(const std::string& body, bool branches = false) {
-  const auto request = read(body, branches);
+error refused_contents(const std::string& body, bool branches = false) {
+  const auto request = read_contents(body, branches);
   BOOST_REQUIRE_MESSAGE(!request, body);
   return request.error();
 }
@@ -59,23 +59,26 @@ BOOST_AUTO_TEST_CASE(old_clients_send_odd_numbers) {
   const auto none = parsed(R"({"contents":["x"],"stop_tokens":["",0],"stop":""})");
   BOOST_TEST(none.stop.empty());
   BOOST_TEST(none.sampling.stop_ids.size() == 1u);
-  BOOST_TEST(refused(R"({"contents":["x"],"alpha_decay":0})").field == "alpha_decay");
-  BOOST_TEST(refused(R"({"contents":["x"],"temperature":1001})").field == "temperature");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"alpha_decay":0})").field == "alpha_decay");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"temperature":1001})").field == "temperature");
 }
 
 BOOST_AUTO_TEST_CASE(exactly_one_prompt) {
-  BOOST_TEST(refused(R"({"contents":["a","b"]})").message == "Server Error: Requst must be single prompt !");
-  BOOST_TEST((refused(R"({"contents":["a","b"]})").kind == error_kind::internal));  // a 500, as they have it
+  BOOST_TEST(refused_contents(R"({"contents":["a","b"]})").message == "Server Error: Requst must be single prompt !");
+  BOOST_TEST((refused_contents(R"({"contents":["a","b"]})").kind == error_kind::internal));  // a 500, as they have it
   for (const char* body : {"{}", R"({"contents":[]})", R"({"contents":null})"})
-    BOOST_TEST(refused(body).message == "Request must contain exactly one prompt");
-  BOOST_TEST(refused(R"({"contents":[7]})").field == "contents");
-  BOOST_TEST(refused(R"({"contents":"x"})").field == "contents");
+    BOOST_TEST(refused_contents(body).message == "Request must contain exactly one prompt");
+  BOOST_TEST(refused_contents(R"({"contents":[7]})").field == "contents");
+  BOOST_TEST(refused_contents(R"({"contents":"x"})").field == "contents");
 }
 
 BOOST_AUTO_TEST_CASE(branches_name_their_version) {
-  BOOST_TEST(refused(R"({"contents":["x"],"dialogue_idx":0})", true).message == "Missing session_id parameter");
-  BOOST_TEST(refused(R"({"contents":["x"],"session_id":"m"})", true).message == "Missing dialogue_idx parameter");
-  BOOST_TEST(refused(R"({"contents":["x"],"session_id":"m","dialogue_idx":-1})", true).field == "dialogue_idx");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"dialogue_idx":0})", true).message ==
+             "Missing session_id parameter");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":"m"})", true).message ==
+             "Missing dialogue_idx parameter");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":"m","dialogue_idx":-1})", true).field ==
+             "dialogue_idx");
   BOOST_TEST(parsed(R"({"contents":["x"],"session_id":"m","dialogue_idx":3})", true).session->from_version.value() ==
              3u);
   const auto by_parent = parsed(R"({"contents":["x"],"session_id":"m","parent":2})", true);
@@ -97,12 +100,13 @@ BOOST_AUTO_TEST_CASE(fields_of_a_session) {
   BOOST_TEST(!all.use_prefix_cache);
   BOOST_TEST(all.state_name == "poet");
   BOOST_TEST(parsed(R"({"session_id":"s","continue":true})").session->go_on);
-  BOOST_TEST(refused(R"({"session_id":"s","continue":true,"contents":["x"]})").field == "contents");
-  BOOST_TEST(refused(R"({"contents":["x"],"session_id":"s","expected_version":4294967296})").field ==
+  BOOST_TEST(refused_contents(R"({"session_id":"s","continue":true,"contents":["x"]})").field == "contents");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":"s","expected_version":4294967296})").field ==
              "expected_version");
-  BOOST_TEST(refused(R"({"contents":["x"],"session_id":"s","store":"no"})").field == "store");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":"s","store":"no"})").field == "store");
   BOOST_TEST(parsed(R"({"contents":["x"],"session_id":")" + std::string(256, 'x') + "\"}").session->id.size() == 256u);
-  BOOST_TEST(refused(R"({"contents":["x"],"session_id":")" + std::string(257, 'x') + "\"}").field == "session_id");
+  BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":")" + std::string(257, 'x') + "\"}").field ==
+             "session_id");
 }
 
 BOOST_AUTO_TEST_CASE(headers_of_a_session) {
@@ -134,7 +138,7 @@ BOOST_AUTO_TEST_CASE(bodies_about_sessions_and_states) {
   for (const char* id : {".", "..", "a/../b", "/.", "a\\tb", "a\\u0000b", "\\u007f"}) {
     const std::string named = std::string("\"") + id + '"';
     BOOST_TEST(parse_fork(R"({"to":)" + named + "}", limits).error().field == "to", id);
-    BOOST_TEST(refused(R"({"contents":["x"],"session_id":)" + named + "}").field == "session_id", id);
+    BOOST_TEST(refused_contents(R"({"contents":["x"],"session_id":)" + named + "}").field == "session_id", id);
   }
   for (const char* id : {"...", "a/b", ".a", "a..b", "/", "漢字 🙂?#%2F"})
     BOOST_TEST(parse_fork(R"({"to":")" + std::string(id) + "\"}", limits)->to == id);

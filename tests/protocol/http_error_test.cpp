@@ -10,7 +10,7 @@ namespace {
 
 using headers = std::vector<std::pair<std::string, std::string>>;
 
-struct row {
+struct error_row {
   error_kind kind;
   std::string field;
   unsigned status;
@@ -23,7 +23,7 @@ std::string member(const json_value& error, std::string_view name) {
   return value.is(json_kind::null) ? "" : std::string(*value.text());
 }
 
-void check_body(const std::string& body, std::string_view message, const row& expected) {
+void check_body(const std::string& body, std::string_view message, const error_row& expected) {
   const auto document = json_document::parse(body, {});
   BOOST_REQUIRE(document.has_value());
   const auto error = *document->root().member("error");
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_SUITE(http_errors)
 
 BOOST_AUTO_TEST_CASE(every_kind) {
   const std::string invalid = "invalid_request_error";
-  const std::vector<row> rows{
+  const std::vector<error_row> rows{
       {error_kind::invalid_argument, "temperature", 400, invalid, "", {}},
       {error_kind::unsupported, "tools", 400, invalid, "unsupported_parameter", {}},
       {error_kind::unauthorized, "", 401, "authentication_error", "invalid_api_key", {{"WWW-Authenticate", "Bearer"}}},

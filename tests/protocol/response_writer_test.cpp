@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view conversation = "conv_0123456789abcdef01234567";
 const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
 
-answer_head head() { return {id, "m", "", 1, false}; }
+answer_head response_head() { return {id, "m", "", 1, false}; }
 
 std::vector<std::string> cut(const std::string& events) {
   std::vector<std::string> all;
@@ -30,11 +30,11 @@ std::vector<std::string> cut(const std::string& events) {
 }
 
 std::string deltas(const response_writer& writer) {
-  std::string events = writer.begin_event(head(), 0);
+  std::string events = writer.begin_event(response_head(), 0);
   for (const auto& [reasoning, content] :
        std::vector<std::pair<std::string, std::string>>{{"a", ""}, {"bc", ""}, {"d", "E"}, {"", "FG"}}) {
     const row_delta delta{0, reasoning, content, {}};
-    events += writer.delta_events(head(), {&delta, 1});
+    events += writer.delta_events(response_head(), {&delta, 1});
   }
   return events;
 }
@@ -42,15 +42,15 @@ std::string deltas(const response_writer& writer) {
 std::string ended(const response_writer& writer, const char* stopped = nullptr) {
   answer_end end;
   if (stopped) end.administrative = administrative_stop{stopped, ""};
-  std::string events = writer.end_event(head(), 0, end, nullptr);
-  return events += writer.last_events(head(), {5, 4, 1, 2}, nullptr);
+  std::string events = writer.end_event(response_head(), 0, end, nullptr);
+  return events += writer.last_events(response_head(), {5, 4, 1, 2}, nullptr);
 }
 
 /// The turn that the log has of it.
 logged_response logged(const response_writer& writer, const char* stopped = "") {
   logged_response turn{id,     "{\"temperature\":0.5,\"max_tokens\":8,\"seed\":3,\"response\":", "abcd", "EFG", "stop",
                        stopped};
-  turn.settings += writer.remembered(head(), {5, 4, 1, 2}) + "}";
+  turn.settings += writer.remembered(response_head(), {5, 4, 1, 2}) + "}";
   turn.unfinished = *stopped != '\0';
   turn.tokens_sampled = 4;
   return turn;
@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(the_log_tells_the_same_from_any_number_on) {
 BOOST_AUTO_TEST_CASE(a_late_follower_gets_the_events_so_far) {
   const response_writer writer({});
   const auto all = cut(deltas(writer));
-  BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == all, boost::test_tools::per_element());
-  BOOST_TEST(writer.told_again(head(), all.size() - 2) == all.back());
-  BOOST_TEST(writer.told_again(head(), all.size() + 7).empty());
+  BOOST_TEST(cut(writer.told_again(response_head(), std::nullopt)) == all, boost::test_tools::per_element());
+  BOOST_TEST(writer.told_again(response_head(), all.size() - 2) == all.back());
+  BOOST_TEST(writer.told_again(response_head(), all.size() + 7).empty());
   const std::string joined = ": a comment\n\n" + all[3] + all[4] + all[5];
   BOOST_TEST(events_after(joined, 3) == all[4] + all[5]);
   BOOST_TEST(events_after(joined, 1) == all[3] + all[4] + all[5]);
@@ -112,9 +112,9 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_TEST(request->sampling.max_tokens == 5u);
   BOOST_TEST(request->sampling.seed == 3u);
   BOOST_TEST(request->sampling.sampled_before == 4u);
-  BOOST_TEST(request->writer->begin_event(head(), 0).empty());  // the client has all of it
+  BOOST_TEST(request->writer->begin_event(response_head(), 0).empty());  // the client has all of it
   const row_delta more{0, "", "H", {}};
-  const auto next = request->writer->delta_events(head(), {&more, 1});
+  const auto next = request->writer->delta_events(response_head(), {&more, 1});
   BOOST_TEST(next.find("\"sequence_number\":" + std::to_string(before.size() + 1) + ",") != std::string::npos);
 
   // A server that died sent no ending event, so no number is missing.
@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   crashed.without_ending = true;
   const auto killed = go_on_with(crashed, {}, {}, {before.size() - 1, false, std::nullopt});
   BOOST_REQUIRE(killed.has_value());
-  BOOST_TEST(killed->writer->begin_event(head(), 0).empty());
-  const auto at_once = killed->writer->delta_events(head(), {&more, 1});
+  BOOST_TEST(killed->writer->begin_event(response_head(), 0).empty());
+  const auto at_once = killed->writer->delta_events(response_head(), {&more, 1});
   BOOST_TEST(at_once.find("\"sequence_number\":" + std::to_string(before.size()) + ",") != std::string::npos);
 
   BOOST_TEST(request->stop == model_preset{}.stop, boost::test_tools::per_element());  // the log has none
@@ -174,12 +174,12 @@ BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_the_limit_that_it_began_with) {
 
 /// A response that calls tools: the first call in two steps, and the beginning of a second one.
 std::string called(const response_writer& writer) {
-  std::string events = writer.begin_event(head(), 0);
+  std::string events = writer.begin_event(response_head(), 0);
   const std::vector<call_piece> pieces{
       {call_id(id, 0, 0), "add", "{\"a\""}, {"", "", ":1}", true}, {call_id(id, 0, 1), "add", "{\"b", false, 1}};
   for (const auto& piece : pieces) {
     const row_delta delta{0, "", "", {}, {&piece, 1}};
-    events += writer.delta_events(head(), {&delta, 1});
+    events += writer.delta_events(response_head(), {&delta, 1});
   }
   return events;
 }
@@ -202,12 +202,12 @@ response_facts with_tools() {
 BOOST_AUTO_TEST_CASE(a_call_that_is_cut_is_told_again_and_continues) {
   const response_writer writer(with_tools());
   const auto before = cut(called(writer));
-  BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == before, boost::test_tools::per_element());
+  BOOST_TEST(cut(writer.told_again(response_head(), std::nullopt)) == before, boost::test_tools::per_element());
   BOOST_REQUIRE_EQUAL(before.size(), 2u + 5u + 2u);  // of the response; of a whole call; of the cut one
   answer_end end;
   end.reason = finish_reason::length;
-  (void)writer.end_event(head(), 0, end, nullptr);
-  const auto ending = cut(writer.last_events(head(), {}, nullptr));
+  (void)writer.end_event(response_head(), 0, end, nullptr);
+  const auto ending = cut(writer.last_events(response_head(), {}, nullptr));
   BOOST_REQUIRE_EQUAL(ending.size(), 2u);
   BOOST_TEST(ending[0].find("response.output_item.done") != std::string::npos);
   BOOST_TEST(ending[0].find(R"("status":"incomplete","call_id":"call_)") != std::string::npos);
@@ -223,10 +223,10 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cut_is_told_again_and_continues) {
 
   const auto request = go_on_with(logged_call(writer, "{\"b", ""), {}, {}, {all.size() - 1, true, std::nullopt});
   BOOST_REQUIRE(request.has_value());
-  BOOST_TEST(request->writer->begin_event(head(), 0).empty());
+  BOOST_TEST(request->writer->begin_event(response_head(), 0).empty());
   const call_piece rest{"", "", "\":2}", true, 1};
   const row_delta delta{0, "", "", {}, {&rest, 1}};
-  const auto next = cut(request->writer->delta_events(head(), {&delta, 1}));
+  const auto next = cut(request->writer->delta_events(response_head(), {&delta, 1}));
   BOOST_REQUIRE_EQUAL(next.size(), 3u);
   BOOST_TEST(next[0].find("\"sequence_number\":" + std::to_string(all.size()) + ",") != std::string::npos);
   BOOST_TEST(next[1].find(R"("arguments":"{\"b\":2}")") != std::string::npos);

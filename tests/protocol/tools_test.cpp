@@ -12,19 +12,20 @@ using namespace skein::protocol;
 
 namespace {
 
-const std::string base = R"({"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"1+1?"}])";
+const std::string tools_base =
+    R"({"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"1+1?"}])";
 const std::string tools =
     R"(,"tools":[{"type":"function","function":{"name":"add","description":"Adds.","parameters":{"$schema":"x","type":"object",
        "properties":{"a":{"type":"integer"}},"required":["a"]}}},{"type":"function","function":{"name":"now"}}])";
 
-generation_request read(const std::string& more, const std::string& body = base) {
+generation_request read_tools(const std::string& more, const std::string& body = tools_base) {
   auto found = read_request(body + more + "}", dialects::chat, {}, {});
   const std::string complaint = found.request ? "" : found.request.error().message;
   BOOST_REQUIRE_MESSAGE(found.request.has_value(), complaint);
   return std::move(*found.request);
 }
 
-error refused(const std::string& more, const std::string& body = base) {
+error refused_tools(const std::string& more, const std::string& body = tools_base) {
   const auto found = read_request(body + more + "}", dialects::chat, {}, {});
   BOOST_REQUIRE(!found.request.has_value());
   return found.request.error();
@@ -36,7 +37,7 @@ model_preset headed() {
   return preset;
 }
 
-generation_request read_headed(const std::string& more, const std::string& body = base,
+generation_request read_headed(const std::string& more, const std::string& body = tools_base,
                                const dialect& as = dialects::chat) {
   auto found = read_request(body + more + "}", as, headed(), {});
   const std::string complaint = found.request ? "" : found.request.error().message;
@@ -51,7 +52,7 @@ std::string prompt_of(const generation_request& r) { return render_chat(r.messag
 BOOST_AUTO_TEST_SUITE(tools_of_requests)
 
 BOOST_AUTO_TEST_CASE(the_model_reads_the_tools) {
-  const auto r = read(tools);
+  const auto r = read_tools(tools);
   BOOST_TEST(
       prompt_of(r) ==
       "System: Be kind.\nTools:\n"
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_required_call_opens_the_answer) {
       const auto choice :
       {R"("required")", R"({"type":"function","function":{"name":"add"}})",
        R"({"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"add"}}]}})"}) {
-    const auto r = read(tools + ",\"tool_choice\":" + choice);
+    const auto r = read_tools(tools + ",\"tool_choice\":" + choice);
     BOOST_TEST(prompt_of(r).ends_with("\nReturn only a JSON function call.\n\nUser: 1+1?\n\nAssistant: ```json"));
     BOOST_TEST(r.calls_at_once);
     BOOST_TEST(r.constraint->marks.empty());
@@ -82,12 +83,14 @@ BOOST_AUTO_TEST_CASE(a_required_call_opens_the_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(one_call_or_several) {
-  BOOST_TEST(read(tools).constraint->text.find("\"array\"") != std::string::npos);
-  BOOST_TEST(read(tools + R"(,"parallel_tool_calls":false)").constraint->text.find("\"array\"") == std::string::npos);
+  BOOST_TEST(read_tools(tools).constraint->text.find("\"array\"") != std::string::npos);
+  BOOST_TEST(read_tools(tools + R"(,"parallel_tool_calls":false)").constraint->text.find("\"array\"") ==
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(references_of_parameters_stay_within_them) {
-  const auto r = read(R"(,"tools":[{"type":"function","function":{"name":"a","parameters":{"$ref":"#/definitions/A",
+  const auto r =
+      read_tools(R"(,"tools":[{"type":"function","function":{"name":"a","parameters":{"$ref":"#/definitions/A",
       "allOf":[{"minProperties":1}],"definitions":{"A":{"type":"object"}}}}}])");
   BOOST_TEST(r.constraint->text.find(R"("arguments":{"$id":"tool:/0","definitions":{"A":{"type":"object"}},)"
                                      R"("allOf":[{"$ref":"#/definitions/A"},{"minProperties":1}],"type":"object"})") !=
@@ -97,39 +100,39 @@ BOOST_AUTO_TEST_CASE(references_of_parameters_stay_within_them) {
 BOOST_AUTO_TEST_CASE(calls_or_an_answer_of_a_schema) {
   const std::string wanted =
       R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"$ref":"#/$defs/n","$defs":{"n":{"const":1}}}}})";
-  const auto r = read(tools + wanted);
+  const auto r = read_tools(tools + wanted);
   BOOST_TEST(r.calls_at_once);
   BOOST_TEST(r.constraint->marks.empty());
   BOOST_TEST(prompt_of(r).ends_with("\n\nUser: 1+1?\n\nAssistant: ```json"));
   BOOST_TEST(r.constraint->text.ends_with(
       R"(,{"$id":"answer:/","$defs":{"n":{"const":1}},"allOf":[{"$ref":"#/$defs/n"}]}]})"));
   BOOST_TEST(r.constraint->relaxed.ends_with(R"("allOf":[{"$ref":"#/$defs/n"}]}]})"));
-  BOOST_TEST(read(tools + R"(,"response_format":{"type":"json_object"})")
+  BOOST_TEST(read_tools(tools + R"(,"response_format":{"type":"json_object"})")
                  .constraint->text.ends_with(R"(,{"type":"object"}]})"));
-  const auto loose =
-      read(tools + R"(,"response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{"const":1}}})");
+  const auto loose = read_tools(
+      tools + R"(,"response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{"const":1}}})");
   BOOST_TEST(loose.constraint->text.ends_with(R"({"$id":"answer:/","const":1}]})"));
   BOOST_TEST(loose.constraint->relaxed.ends_with(",true]}"));
-  const auto required = read(tools + wanted + R"(,"tool_choice":"required")");
-  BOOST_TEST(required.constraint->text == read(tools + R"(,"tool_choice":"required")").constraint->text);
+  const auto required = read_tools(tools + wanted + R"(,"tool_choice":"required")");
+  BOOST_TEST(required.constraint->text == read_tools(tools + R"(,"tool_choice":"required")").constraint->text);
   const auto headed = read_headed(tools + wanted);
   BOOST_TEST(prompt_of(headed).ends_with("### Assistant\n```json"));
-  const auto none = read(R"(,"tools":[{"type":"web_search"}],"tool_choice":"none")" + wanted);
+  const auto none = read_tools(R"(,"tools":[{"type":"web_search"}],"tool_choice":"none")" + wanted);
   BOOST_TEST(none.constraint->field == "response_format.json_schema.schema");
 }
 
 BOOST_AUTO_TEST_CASE(no_tools_no_change) {
   for (const auto more :
        {R"(,"tool_choice":"none")", R"(,"tools":[])", R"(,"tool_choice":"auto")", R"(,"tools":null)"}) {
-    const auto r = read(more);
+    const auto r = read_tools(more);
     BOOST_TEST(!r.constraint.has_value());
     BOOST_TEST(r.messages.size() == 2u);
   }
-  BOOST_TEST(read(tools + R"(,"tool_choice":"none")").messages.size() == 2u);
+  BOOST_TEST(read_tools(tools + R"(,"tool_choice":"none")").messages.size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(histories_have_calls_and_results) {
-  const auto r = read("", R"({"messages":[{"role":"user","content":"1+1?"},
+  const auto r = read_tools("", R"({"messages":[{"role":"user","content":"1+1?"},
     {"role":"assistant","content":"So:","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},
     {"role":"tool","tool_call_id":"c1","content":"{\"sum\":2}"},
     {"role":"assistant","tool_calls":[{"id":"c2","type":"function","function":{"name":"now","arguments":""}}]},
@@ -142,7 +145,7 @@ BOOST_AUTO_TEST_CASE(histories_have_calls_and_results) {
 
 // Models write such calls, and clients send them back.
 BOOST_AUTO_TEST_CASE(histories_may_name_an_argument_twice) {
-  const auto r = read("", R"({"messages":[{"role":"user","content":"1+1?"},
+  const auto r = read_tools("", R"({"messages":[{"role":"user","content":"1+1?"},
     {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"a\":2}"}}]},
     {"role":"tool","tool_call_id":"c1","content":"2"}])");
   BOOST_TEST(prompt_of(r).find("{\"name\":\"add\",\"arguments\":{\"a\":1,\"a\":2}}") != std::string::npos);
@@ -167,10 +170,10 @@ BOOST_AUTO_TEST_CASE(tools_with_headings) {
   BOOST_TEST((required.constraint->after == answer_form::direct));
   BOOST_TEST(required.stop.empty());
   for (const auto without : {R"(,"tools":[])", R"(,"tool_choice":"auto")"}) {
-    BOOST_TEST(prompt_of(read_headed(without)) == prompt_of(read(without)));
-    BOOST_TEST(read_headed(without).stop == read(without).stop, boost::test_tools::per_element());
+    BOOST_TEST(prompt_of(read_headed(without)) == prompt_of(read_tools(without)));
+    BOOST_TEST(read_headed(without).stop == read_tools(without).stop, boost::test_tools::per_element());
   }
-  BOOST_TEST(prompt_of(read_headed(tools + R"(,"tool_choice":"none")")) == prompt_of(read("")));
+  BOOST_TEST(prompt_of(read_headed(tools + R"(,"tool_choice":"none")")) == prompt_of(read_tools("")));
 }
 
 BOOST_AUTO_TEST_CASE(the_form_of_tools_is_that_of_the_models_template) {
@@ -222,32 +225,34 @@ BOOST_AUTO_TEST_CASE(an_answer_with_headings_is_found_again) {
   BOOST_TEST(found[0].arguments == calls[0].arguments);
   BOOST_TEST(rest == "So:\n");
   BOOST_TEST((turns_of(prompt_of(read_headed(tools))) == turn_form::headings));
-  BOOST_TEST((turns_of(prompt_of(read(tools))) == turn_form::names));
+  BOOST_TEST((turns_of(prompt_of(read_tools(tools))) == turn_form::names));
   BOOST_TEST((turns_of("### Assistant\nx\nUser: y\n\nAssistant: ") == turn_form::names));
 }
 
 BOOST_AUTO_TEST_CASE(tools_of_other_types_are_left_out_beside_functions) {
   const std::string mixed = R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"now"}},)"
                             R"({"type":"custom","custom":{"name":"patch"}}])";
-  const auto r = read(mixed);
+  const auto r = read_tools(mixed);
   BOOST_TEST(*r.tool_names == std::vector<std::string>{"now"}, boost::test_tools::per_element());
   BOOST_TEST(prompt_of(r).find("Tools:\n[{\"name\":\"now\",\"arguments\":{}}]\n") != std::string::npos);
   BOOST_TEST(r.tool_notes ==
              "tools[0] is left out: tools of the type web_search are not supported; "
              "tools[2] is left out: tools of the type custom are not supported");
-  BOOST_TEST(read(tools).tool_notes.empty());
+  BOOST_TEST(read_tools(tools).tool_notes.empty());
   const std::string named = R"(,"tool_choice":{"type":"function","function":{"name":"now"}})";
-  BOOST_TEST(read(mixed + named).tool_notes == r.tool_notes);
-  BOOST_TEST(refused(mixed + R"(,"tool_choice":"required")").field == "tools[0].type");
-  BOOST_TEST(refused(mixed + R"(,"tool_choice":{"type":"web_search"})").field == "tool_choice.type");
-  BOOST_TEST(refused(mixed + R"(,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]})")
-                 .field == "tool_choice.tools");
-  BOOST_TEST(refused(R"(,"tools":[{"type":"namespace","name":"a","tools":[{"type":"function","name":"b"}]}])").field ==
-             "tools[0].type");
+  BOOST_TEST(read_tools(mixed + named).tool_notes == r.tool_notes);
+  BOOST_TEST(refused_tools(mixed + R"(,"tool_choice":"required")").field == "tools[0].type");
+  BOOST_TEST(refused_tools(mixed + R"(,"tool_choice":{"type":"web_search"})").field == "tool_choice.type");
+  BOOST_TEST(
+      refused_tools(mixed + R"(,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]})")
+          .field == "tool_choice.tools");
+  BOOST_TEST(
+      refused_tools(R"(,"tools":[{"type":"namespace","name":"a","tools":[{"type":"function","name":"b"}]}])").field ==
+      "tools[0].type");
   const std::string long_type = R"({"type":")" + std::string(100, 't') + "\"}";
   std::string many = R"(,"tools":[{"type":"function","function":{"name":"now"}})";
   for (int i = 0; i < 20; ++i) many += "," + long_type;
-  BOOST_TEST(read(many + "]").tool_notes.size() == 512u);
+  BOOST_TEST(read_tools(many + "]").tool_notes.size() == 512u);
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_a_namespace) {
@@ -304,29 +309,32 @@ BOOST_AUTO_TEST_CASE(bad_tools_are_refused_by_name) {
   const auto tool = [](const std::string& inner) {
     return R"(,"tools":[{"type":"function","function":{)" + inner + "}}]";
   };
-  BOOST_TEST(refused(R"(,"tools":{})").field == "tools");
-  BOOST_TEST(refused(R"(,"tools":[5])").field == "tools[0]");
-  BOOST_TEST(refused(R"(,"tools":[{"type":"web_search"}])").field == "tools[0].type");
-  BOOST_TEST(refused(R"(,"tools":[{"type":"function","function":{"name":"a"}},{"name":"b"}])").field ==
+  BOOST_TEST(refused_tools(R"(,"tools":{})").field == "tools");
+  BOOST_TEST(refused_tools(R"(,"tools":[5])").field == "tools[0]");
+  BOOST_TEST(refused_tools(R"(,"tools":[{"type":"web_search"}])").field == "tools[0].type");
+  BOOST_TEST(refused_tools(R"(,"tools":[{"type":"function","function":{"name":"a"}},{"name":"b"}])").field ==
              "tools[1].type");
-  BOOST_TEST(refused(tool(R"("name":"a b")")).field == "tools[0].function.name");
-  BOOST_TEST(refused(tool("")).field == "tools[0].function.name");
-  BOOST_TEST(refused(tool(R"("name":"a","parameters":[])")).field == "tools[0].function.parameters");
-  BOOST_TEST(refused(tool(R"("name":"a","parameters":{"type":"array"})")).field == "tools[0].function.parameters.type");
-  BOOST_TEST(refused(R"(,"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}])").field == "tools");
-  BOOST_TEST(refused(R"(,"tool_choice":"required")").field == "tool_choice");
-  BOOST_TEST(refused(tools + R"(,"tool_choice":"sometimes")").field == "tool_choice");
-  BOOST_TEST(refused(tools + R"(,"tool_choice":{"type":"function","function":{"name":"x"}})").field == "tool_choice");
-  BOOST_TEST(refused(tools + R"(,"tool_choice":{"type":"custom"})").field == "tool_choice.type");
-  BOOST_TEST(refused(tools + R"(,"regex":"a")").field == "regex");
-  BOOST_TEST(refused(R"(,"functions":[{"name":"a"}])").field == "functions");
+  BOOST_TEST(refused_tools(tool(R"("name":"a b")")).field == "tools[0].function.name");
+  BOOST_TEST(refused_tools(tool("")).field == "tools[0].function.name");
+  BOOST_TEST(refused_tools(tool(R"("name":"a","parameters":[])")).field == "tools[0].function.parameters");
+  BOOST_TEST(refused_tools(tool(R"("name":"a","parameters":{"type":"array"})")).field ==
+             "tools[0].function.parameters.type");
+  BOOST_TEST(refused_tools(R"(,"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}])").field ==
+             "tools");
+  BOOST_TEST(refused_tools(R"(,"tool_choice":"required")").field == "tool_choice");
+  BOOST_TEST(refused_tools(tools + R"(,"tool_choice":"sometimes")").field == "tool_choice");
+  BOOST_TEST(refused_tools(tools + R"(,"tool_choice":{"type":"function","function":{"name":"x"}})").field ==
+             "tool_choice");
+  BOOST_TEST(refused_tools(tools + R"(,"tool_choice":{"type":"custom"})").field == "tool_choice.type");
+  BOOST_TEST(refused_tools(tools + R"(,"regex":"a")").field == "regex");
+  BOOST_TEST(refused_tools(R"(,"functions":[{"name":"a"}])").field == "functions");
   const auto history = [](const std::string& calls) {
     return R"({"messages":[{"role":"assistant","tool_calls":)" + calls + "}]";
   };
-  BOOST_TEST(refused("", history("5")).field == "messages[0].tool_calls");
-  BOOST_TEST(refused("", history("[5]")).field == "messages[0].tool_calls[0]");
-  BOOST_TEST(refused("", history("[{}]")).field == "messages[0].tool_calls[0].function");
-  BOOST_TEST(refused("", history(R"([{"function":{"name":"a","arguments":"[1]"}}])")).field ==
+  BOOST_TEST(refused_tools("", history("5")).field == "messages[0].tool_calls");
+  BOOST_TEST(refused_tools("", history("[5]")).field == "messages[0].tool_calls[0]");
+  BOOST_TEST(refused_tools("", history("[{}]")).field == "messages[0].tool_calls[0].function");
+  BOOST_TEST(refused_tools("", history(R"([{"function":{"name":"a","arguments":"[1]"}}])")).field ==
              "messages[0].tool_calls[0].function.arguments");
 }
 

@@ -12,9 +12,6 @@ using namespace storage;
 constexpr std::uint32_t turns = 12;
 constexpr std::size_t sessions = 4, with_large_states = 2, removed_one = 3;
 
-/// 1.2 MB: written past the log.
-model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64}; }
-
 }  // namespace
 
 commit_ledger::commit_ledger(random_cases& random) {

@@ -7,6 +7,7 @@
 #include "storage/database/database_impl.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/sessions/session_store.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -15,11 +16,7 @@ using namespace skein::storage;
 
 namespace {
 
-void refused(const result<std::shared_ptr<database>>& got, error_kind kind, const std::string& needle) {
-  BOOST_REQUIRE(!got);
-  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
-  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
-}
+using test::refused;
 
 void write_format(const std::filesystem::path& folder, const std::string& record) {
   const auto db = test::opened(folder);

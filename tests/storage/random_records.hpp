@@ -26,6 +26,10 @@ struct random_tree {
                                          std::uint32_t count);
 
 [[nodiscard]] inline model::state_layout small_layout() { return {.layers = 2, .embd = 8, .heads = 2, .head_size = 4}; }
+/// 1.2 MB in fp32: more than what goes through the log.
+[[nodiscard]] inline model::state_layout large_layout() {
+  return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64};
+}
 [[nodiscard]] model::state_value random_state(random_cases& random, const model::state_layout& layout);
 
 /// A database in a folder or, without one, in memory.

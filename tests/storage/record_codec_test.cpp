@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 
 using namespace skein;
@@ -13,13 +14,7 @@ using test::random_cases;
 
 namespace {
 
-/// Expects an error of a kind whose sentence holds `needle`.
-template <typename T>
-void refused(const result<T>& got, error_kind kind, const std::string& needle) {
-  BOOST_REQUIRE(!got);
-  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
-  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
-}
+using test::refused;
 
 /// The record with other fields but a right checksum, as a program with a mistake would write it.
 std::string resealed(record_kind kind, const std::function<void(record_writer&)>& fields,

@@ -18,6 +18,7 @@
 #include "storage/repair/verify.hpp"
 #include "storage/sessions/session_store.hpp"
 #include "storage/states/state_store.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/storage/small_disk.hpp"
 #include "tests/support/oracle.hpp"
@@ -28,11 +29,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using test::large_layout;
+using test::succeed;
+
 constexpr std::uint32_t batches = 3, sessions_of_batch = 12;
-
-model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64}; }
-
-void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
 
 std::map<std::string, std::string> contents_of(const fs::path& folder) {
   std::map<std::string, std::string> all;

@@ -7,6 +7,7 @@
 
 #include "storage/records/session_check.hpp"
 #include "storage/states/state_store.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 
 using namespace skein;
@@ -14,6 +15,8 @@ using namespace skein::storage;
 using test::random_cases;
 
 namespace {
+
+using test::refused;
 
 session_file random_file(random_cases& random, std::uint32_t versions) {
   auto tree = test::random_tree_of(random, 1 + random.below(1000), "session", versions);
@@ -27,12 +30,6 @@ session_file random_file(random_cases& random, std::uint32_t versions) {
           {"model", default_tenant, {tree.session.uid, version.id}, version.total_tokens},
           test::random_state(random, test::small_layout()), random.below(2) == 0 ? dtype::f16 : dtype::f32));
   return file;
-}
-
-void refused(const result<session_file>& got, error_kind kind, const std::string& needle) {
-  BOOST_REQUIRE(!got);
-  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
-  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "storage/records/record_codec.hpp"
 #include "storage/records/storage_keys.hpp"
 #include "storage/states/state_store.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -18,7 +19,7 @@ using test::random_cases;
 
 namespace {
 
-void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
+using test::succeed;
 
 std::vector<std::string> ids(const std::vector<session_record>& page) {
   std::vector<std::string> all;

@@ -10,6 +10,7 @@
 #include "storage/records/storage_keys.hpp"
 #include "storage/states/raw_states.hpp"
 #include "storage/states/state_record.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -19,19 +20,11 @@ using test::random_cases;
 
 namespace {
 
-void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
-
-/// 1.2 MB in fp32: more than what goes through the log.
-model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64}; }
+using test::large_layout;
+using test::refused;
+using test::succeed;
 
 state_label label_of(state_key key) { return {"model", default_tenant, key, 77}; }
-
-template <typename T>
-void refused(const result<T>& got, error_kind kind, const std::string& needle) {
-  BOOST_REQUIRE(!got);
-  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
-  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
-}
 
 }  // namespace
 

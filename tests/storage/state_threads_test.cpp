@@ -8,6 +8,7 @@
 
 #include "storage/database/database_impl.hpp"
 #include "storage/states/state_store.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -16,10 +17,8 @@ using namespace skein::storage;
 
 namespace {
 
-void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
-
-/// 1.2 MB in fp32: more than what goes through the log.
-model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64}; }
+using test::large_layout;
+using test::succeed;
 
 }  // namespace
 

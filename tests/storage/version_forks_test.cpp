@@ -16,6 +16,7 @@
 #include "storage/repair/verify.hpp"
 #include "storage/sessions/session_store.hpp"
 #include "tests/storage/fault_file_system.hpp"
+#include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -24,7 +25,7 @@ using namespace skein::storage;
 
 namespace {
 
-void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
+using test::succeed;
 
 std::size_t records_in(database& db, family where, const std::string& first = {}) {
   std::size_t count = 0;

@@ -5,9 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
-#include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #include "kernels/gpu/time_mix/chunks/wkv_chunks.hpp"
 #include "tests/kernels/gpu/time_mix_on_device.hpp"
+#include "tests/kernels/gpu/unrounded_operands.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -72,13 +72,8 @@ void compare(random_numbers& random, const what& how, std::uint32_t runs_max, st
   }
 }
 
-struct unrounded_operands {
-  unrounded_operands() { emulator::operands_round = false; }
-  ~unrounded_operands() { emulator::operands_round = true; }
-};
-
 template <typename Body>
-void for_seeds(std::uint64_t count, const Body& body) {
+void for_types(std::uint64_t count, const Body& body) {
   for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + count; ++seed) {
     emulator::block_runner::of_this_thread().reseed(seed);
     random_numbers random(seed);
@@ -91,14 +86,14 @@ void for_seeds(std::uint64_t count, const Body& body) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(time_mix_is_what_the_paper_says) {
-  for_seeds(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+  for_types(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
     compare(random, {type, state_type, seed % 4 == 1, false, seed % 5 == 4, 1e-5f, 1e-5f}, 5, 70);
   });
 }
 
 BOOST_AUTO_TEST_CASE(time_mix_is_so_for_heads_of_any_size) {
   constexpr std::uint32_t sizes[] = {1, 8, 24, 32, 63, 65, 100, 128, 256};
-  for_seeds(3 * std::size(sizes), [&](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+  for_types(3 * std::size(sizes), [&](random_numbers& random, element type, element state_type, std::uint64_t seed) {
     compare(random,
             {type, state_type, seed % 4 == 1, false, seed % 5 == 4, 1e-5f, 1e-5f, sizes[seed / 3 % std::size(sizes)]},
             5, 20);
@@ -108,7 +103,7 @@ BOOST_AUTO_TEST_CASE(time_mix_is_so_for_heads_of_any_size) {
 // A tick with enough one-token runs for blocks to take several heads: the same bits as in ticks of a few.
 BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   constexpr std::uint32_t heads = 9, crowd = 60, piece = 20;  // heads: one more than such a block takes; 512 in all
-  for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
+  for_types(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
     const stream in;
     time_mix_case given(random, type, heads, crowd, crowd);
     const time_mix_on_device together(given, random, type, state_type, false, crowd, in);
@@ -131,7 +126,7 @@ BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
 // The kernel for many runs, with room for more rows than there are.
 BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits) {
   constexpr std::uint32_t heads = 5, crowd = 46, room = 50;
-  for_seeds(6, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+  for_types(6, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
     const stream in;
     time_mix_case given(random, type, heads, crowd, crowd);
     const bool first_layer = seed % 2 == 1;
@@ -154,7 +149,7 @@ BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits) {
 // Operands of 11 bits: measured are up to 6e-4 for y and 8e-4 for states, of the largest.
 BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
   if (!chunked_time_mix::available()) return;  // warps of 64
-  for_seeds(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+  for_types(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
     compare(random, {type, state_type, seed % 4 == 1, true, seed % 2 == 1, 2e-3f, 1.5e-3f}, 4, 300);
   });
 }
@@ -162,14 +157,14 @@ BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
 BOOST_AUTO_TEST_CASE(chunks_without_their_rounding_are_what_the_paper_says) {
   if (!chunked_time_mix::available()) return;
   const unrounded_operands unrounded;
-  for_seeds(8, [](random_numbers& random, element, element state_type, std::uint64_t seed) {
+  for_types(8, [](random_numbers& random, element, element state_type, std::uint64_t seed) {
     compare(random, {element::f32, state_type, seed % 4 == 1, true, seed % 2 == 1, 5e-6f, 5e-6f}, 4, 300);
   });
 }
 
 BOOST_AUTO_TEST_CASE(chunks_hang_on_no_other_run) {
   if (!chunked_time_mix::available()) return;
-  for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
+  for_types(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
     const stream in;
     random_batch tick(random, 4, 200, slots, 5, in);
     tick.chunk_long_runs(random, in);
@@ -204,7 +199,7 @@ BOOST_AUTO_TEST_CASE(chunks_hang_on_no_other_run) {
 // Where ticks end between chunks, and behind them, changes no bit: neither of fp32 states nor of those in fp16.
 BOOST_AUTO_TEST_CASE(cuts_between_chunks_change_no_bit) {
   if (!chunked_time_mix::available()) return;
-  for_seeds(8, [](random_numbers& random, element type, element state_type, std::uint64_t) {
+  for_types(8, [](random_numbers& random, element type, element state_type, std::uint64_t) {
     const stream in;
     constexpr std::uint32_t whole_chunks = 3 * chunk_tokens;
     const std::uint32_t chunked = whole_chunks + 32 * random.below(2) + random.below(2) * random.below(32);

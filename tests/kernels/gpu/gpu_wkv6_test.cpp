@@ -11,7 +11,7 @@
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 #if defined(SKEIN_GPU_EMULATOR)
-#include "kernels/gpu/runtime/emulator/tensor_core.hpp"
+#include "tests/kernels/gpu/unrounded_operands.hpp"
 #endif
 
 using namespace skein;
@@ -21,14 +21,14 @@ using values = std::vector<float>;
 
 namespace {
 
-constexpr slot_id slots = 7;
+constexpr slot_id wkv6_slots = 7;
 
 /// Runs of these lengths in scattered slots; with `chunked`, each as the plan divides a prompt.
 std::vector<kernels::sequence_run> runs_of(const std::vector<std::uint32_t>& lengths, bool chunked) {
   std::vector<kernels::sequence_run> runs;
   std::uint32_t row = 0;
   for (const std::uint32_t rows : lengths) {
-    kernels::sequence_run run{static_cast<slot_id>(runs.size() * 3 % slots), row, rows};
+    kernels::sequence_run run{static_cast<slot_id>(runs.size() * 3 % wkv6_slots), row, rows};
     const std::uint32_t rest = rows % chunk_tokens;
     if (chunked) run.chunked = rest < chunked_rows_min ? rows - rest : rows;
     runs.push_back(run);
@@ -80,19 +80,19 @@ errors errors_of(random_numbers& random, const wkv6_shape& shape, const std::vec
                  bool chunked) {
   const stream in;
   wkv6_tick tick(runs_of(lengths, chunked));
-  wkv6_case given(random, shape, tick.rows, slots);
-  const wkv6_on_device device(given, random, slots, in);
+  wkv6_case given(random, shape, tick.rows, wkv6_slots);
+  const wkv6_on_device device(given, random, wkv6_slots, in);
   const values before = given.states;
   tick.feed(given, device, in);
   values expected(given.r.size());
-  std::vector<bool> touched(slots, false);
+  std::vector<bool> touched(wkv6_slots, false);
   for (const auto& run : tick.runs) {
     touched[run.slot] = true;
     for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t) given.take_token(run.slot, t, expected);
   }
   errors found{difference(device.y(in), expected), 0};
-  const std::size_t floats = given.states.size() / slots;
-  for (slot_id s = 0; s < slots; ++s) {
+  const std::size_t floats = given.states.size() / wkv6_slots;
+  for (slot_id s = 0; s < wkv6_slots; ++s) {
     const auto part = [&](const values& all) {
       return values(all.begin() + static_cast<std::ptrdiff_t>(s * floats),
                     all.begin() + static_cast<std::ptrdiff_t>((s + 1) * floats));
@@ -107,13 +107,6 @@ errors errors_of(random_numbers& random, const wkv6_shape& shape, const std::vec
                              << ", errors: y " << found.y << ", states " << found.state);
   return found;
 }
-
-#if defined(SKEIN_GPU_EMULATOR)
-struct unrounded_operands {
-  unrounded_operands() { emulator::operands_round = false; }
-  ~unrounded_operands() { emulator::operands_round = true; }
-};
-#endif
 
 /// Every combination of a gate, token decays and usual or extreme inputs, in turn.
 template <typename Body>
@@ -178,8 +171,8 @@ BOOST_AUTO_TEST_CASE(huge_values_stay_finite_in_chunks) {
     shape.inputs = wkv6_inputs::huge;
     const stream in;
     wkv6_tick tick(runs_of({130, 40}, true));
-    wkv6_case given(random, shape, tick.rows, slots);
-    const wkv6_on_device device(given, random, slots, in);
+    wkv6_case given(random, shape, tick.rows, wkv6_slots);
+    const wkv6_on_device device(given, random, wkv6_slots, in);
     tick.feed(given, device, in);
     const auto is_finite = [](float value) { return std::isfinite(value); };
     BOOST_TEST(std::ranges::all_of(device.y(in), is_finite));
@@ -192,8 +185,8 @@ BOOST_AUTO_TEST_CASE(wkv6_chunks_depend_on_no_other_run) {
   for_shapes(2, [](random_numbers& random, const wkv6_shape& shape, std::uint64_t) {
     const stream in;
     wkv6_tick tick(runs_of({1, 100, 1, 64, 40}, true));
-    wkv6_case given(random, shape, tick.rows, slots);
-    const wkv6_on_device together(given, random, slots, in), alone(given, random, slots, in);
+    wkv6_case given(random, shape, tick.rows, wkv6_slots);
+    const wkv6_on_device together(given, random, wkv6_slots, in), alone(given, random, wkv6_slots, in);
     tick.feed(given, together, in);
     for (const auto& run : tick.runs) tick.feed(given, alone, {&run, 1}, in);  // the others' rows are not listed
     for (const auto& run : tick.runs)
@@ -209,8 +202,8 @@ BOOST_AUTO_TEST_CASE(cuts_between_wkv6_chunks_change_no_bit) {
     const stream in;
     wkv6_tick tick(runs_of({3 * chunk_tokens + random.below(chunk_tokens)}, true));
     const kernels::sequence_run all = tick.runs[0];
-    wkv6_case given(random, shape, all.rows, slots);
-    const wkv6_on_device whole(given, random, slots, in), cut(given, random, slots, in);
+    wkv6_case given(random, shape, all.rows, wkv6_slots);
+    const wkv6_on_device whole(given, random, wkv6_slots, in), cut(given, random, wkv6_slots, in);
     tick.feed(given, whole, in);
     for (std::uint32_t row = 0, rows; row < all.rows; row += rows) {
       const std::uint32_t chunked_left = all.chunked > row ? all.chunked - row : 0;
