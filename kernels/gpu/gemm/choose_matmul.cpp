@@ -7,11 +7,10 @@ result<matmul_functions> choose_matmul(int device, element type, const weight_pl
   const auto profile = profile_of(device);
   if (!profile) return profile.error();
   if (type == element::f32) return plain_matmul();
-  const bool by_warpgroups = profile->has_wgmma && hopper_is_built();
-  if (by_warpgroups && !formats.quantised())
+  if (profile->has_wgmma && hopper_is_built() && !formats.quantised())
     return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
   if (type == element::bf16 ? profile->has_bf16() : profile->has_tensor_cores())
-    return matmul_functions{"tensor cores", matmul_mma, mma_splits, !by_warpgroups, formats.quantised() ? 4 : 2.5};
+    return matmul_functions{"tensor cores", matmul_mma, mma_splits, true, formats.quantised() ? 4 : 2.5};
   return plain_matmul();
 }
 

@@ -278,7 +278,7 @@ void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activat
   change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) {
     added_ = store_parts(change, parts_[0], tick);
-    added_.adds_each = matmul_.adds_each();
+    added_.adds_each = matmul_.adds_each() && !rounds_inputs(change);  // matmul_hopper multiplies those
   }
   multiply_rows(tick, {&change, 1});
 }

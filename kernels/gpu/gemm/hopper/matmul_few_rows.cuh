@@ -387,8 +387,9 @@ result<void> launch_as(stream_handle in, element type, std::span<const gemm> gem
     const std::uint32_t outputs = to.is_narrow ? narrow_outputs : instruction_outputs;
     const std::uint32_t stage_tiles = to.is_narrow ? narrow<t>::stage_tiles : t::stage_tiles;
     to.groups = (p.matrix.outputs + outputs - 1) / outputs;
-    to.weights = describe_tiles(type, of.weights, of.depth, of.depth, padded(p.matrix.outputs), outputs, stage_tiles);
-    to.inputs = describe_tiles(type, of.inputs, of.depth, of.stride, rows, t::columns, stage_tiles);
+    const std::uint32_t width = to.depth * matrix_tile;
+    to.weights = describe_tiles(type, of.weights, width, of.depth, padded(p.matrix.outputs), outputs, stage_tiles);
+    to.inputs = describe_tiles(type, of.inputs, width, of.stride, rows, t::columns, stage_tiles);
     to.scales = of.scales;
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.matrix.outputs, to.out_stride = p.out_stride, to.how = p.how;

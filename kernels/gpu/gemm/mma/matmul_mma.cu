@@ -95,10 +95,6 @@ std::uint32_t choose_columns(const tile_launch& what, takes work) {
   });
 }
 
-/// Whether products that add to the residual stream add the sum of each segment by itself: registers for the sums of
-/// all segments leave room for narrower tiles only. On Hopper launches of decoded matrices would pay for that.
-bool adds_each_segment(const device_profile& profile) { return !profile.has_wgmma || !hopper_is_built(); }
-
 /// With the instructions of sm_90a.
 result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
   const gemm& first = what.gemms.front();
@@ -116,7 +112,7 @@ bool can_use_warpgroups(const tile_launch& what) {
   const gemm& first = what.gemms.front();
   return what.profile.has_wgmma && hopper_is_built() && what.rows > few_columns &&
          (is_quantised(first) ? first.matrix.format.element != weight_element::fp8
-                              : what.rows > split_rows_max || std::ranges::all_of(what.gemms, is_whole));
+                              : std::ranges::all_of(what.gemms, is_whole));
 }
 
 /// Whether launch_ringed takes less time than launch_coded, as measured with 7.2B on an H100. With more than 8 rows,
@@ -233,8 +229,7 @@ bool splits_others(std::span<const gemm> gemms, std::uint32_t rows) {
   const auto profile = current_profile();
   if (!profile) return false;
   const auto launch = independent(gemms);
-  const bool adds_each = launch.size() == 1 && mma::adds_each_segment(*profile);
-  const auto whole = adds_each ? mma::takes::adds_each : mma::takes::sum_of_all;
+  const auto whole = launch.size() == 1 ? mma::takes::adds_each : mma::takes::sum_of_all;
   return mma::choose_shape(launch, rows, mma::takes::one, *profile).time <
          0.9 * mma::choose_shape(launch, rows, whole, *profile).time;
 }
@@ -251,8 +246,7 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
   }
   const auto profile = current_profile();
   if (!profile) return profile.error();
-  const bool adds =
-      gemms.size() == 1 && gemms.front().how.to == destination::add_f32 && mma::adds_each_segment(*profile);
+  const bool adds = gemms.size() == 1 && gemms.front().how.to == destination::add_f32;
   const takes work = !segments || parts ? takes::one : adds ? takes::adds_each : takes::sum_of_all;
   const auto run = [&](const mma::tile_launch& what) {
     return mma::launch_alike(mma::shape_of(what.gemms, rows, work, *profile), work, what);
@@ -268,7 +262,20 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
 
 bool is_decoded_first(const gemm& p) { return p.decoded != nullptr; }
 
-/// With the matrices that have space for it as rows of 16 bits.
+/// A product of one segment of a matrix in rows of 16 bits.
+gemm segment_of(const gemm& p, std::uint32_t number) {
+  const std::uint32_t first = number * segment_tiles(p) * matrix_tile;
+  gemm segment = p;
+  segment.segments = 1;
+  segment.matrix.inputs = std::min(segment_tiles(p) * matrix_tile, p.matrix.inputs - first);
+  segment.matrix.row_tiles = p.matrix.tiles_of_row();
+  segment.matrix.data = static_cast<const std::byte*>(p.matrix.data) + std::size_t{first} * 2;
+  segment.in = static_cast<const std::byte*>(p.in) + std::size_t{first} * 2;
+  return segment;
+}
+
+/// With the matrices that have space for it as rows of 16 bits. On Hopper, whose kernels add whole sums to the residual
+/// stream, each segment that is to be added by itself has a launch of its own.
 result<void> multiply_decoded(stream_handle in, element type, std::span<const gemm> gemms,
                               const std::uint32_t* row_count, std::uint32_t rows) {
   std::array<gemm, gemms_max> decoded;
@@ -282,7 +289,18 @@ result<void> multiply_decoded(stream_handle in, element type, std::span<const ge
     p.matrix.data = p.decoded, p.matrix.format = row_format(type), p.decoded = nullptr;
   }
   if (auto done = decode_rows(in, type, std::span(matrices).first(count)); !done) return done;
-  return matmul_mma(in, type, all, row_count, rows);
+  const auto profile = current_profile();
+  if (!profile) return profile.error();
+  const gemm& first = all.front();
+  const bool by_warpgroups = profile->has_wgmma && hopper_is_built() && rows > split_rows_max;
+  if (!by_warpgroups || std::ranges::any_of(all, rounds_inputs)) return matmul_mma(in, type, all, row_count, rows);
+  const bool adds = all.size() == 1 && first.how.to == destination::add_f32;
+  if (!adds || first.segments == 1) return matmul_hopper(in, type, all, row_count, rows);
+  for (std::uint32_t i = 0; i < first.segments; ++i) {
+    const gemm segment = segment_of(first, i);
+    if (auto done = matmul_hopper(in, type, {&segment, 1}, row_count, rows); !done) return done;
+  }
+  return {};
 }
 
 }  // namespace
