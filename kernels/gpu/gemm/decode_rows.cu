@@ -91,6 +91,10 @@ __global__ void __launch_bounds__(decode_threads) decode_rows_kernel(const __gri
   }
 }
 
+/// Launched without PDL, so it begins when the rows are complete. Products request the first weights of theirs before
+/// they wait for the kernel that precedes them, which therefore must not be the one that writes those weights.
+__global__ void end_of_decoding_kernel() {}
+
 }  // namespace
 
 result<void> decode_rows(stream_handle in, element type, std::span<const decoding> matrices) {
@@ -110,8 +114,10 @@ result<void> decode_rows(stream_handle in, element type, std::span<const decodin
   }
   if (all.count == 0) return {};
   const launch_shape shape{"decode_rows", {(all.blocks + warps_each - 1) / warps_each}, {decode_threads}, 0, in, true};
-  return type == element::f16 ? launch(shape, decode_rows_kernel<half>, all)
-                              : launch(shape, decode_rows_kernel<bf16>, all);
+  const auto done = type == element::f16 ? launch(shape, decode_rows_kernel<half>, all)
+                                         : launch(shape, decode_rows_kernel<bf16>, all);
+  if (!done) return done;
+  return launch({"end of decoding", {1}, {32}, 0, in, false}, end_of_decoding_kernel);
 }
 
 }  // namespace skein::kernels::gpu
