@@ -130,7 +130,8 @@ result<void> round_rows(stream_handle in, element type, std::span<const gemm> ge
     };
     if (widest <= at_once * round_threads_max) return launch_with.template operator()<1>();
     if (widest <= 4 * at_once * round_threads_max) return launch_with.template operator()<4>();
-    check(widest <= 16 * at_once * round_threads_max, "rows that are rounded to fp8 are too wide");
+    static_assert(rounded_inputs_max == 16 * at_once * round_threads_max);
+    check(widest <= rounded_inputs_max);
     return launch_with.template operator()<16>();
   };
   check(type != element::f32);

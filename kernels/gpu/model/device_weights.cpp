@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/gpu/gemm/round_rows.hpp"
 #include "kernels/gpu/model/upload/weight_upload.hpp"
 #include "kernels/gpu/types/coded_layout.hpp"
 
@@ -51,7 +52,8 @@ class loader {
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
     const weight_format planned = formats_.plan ? formats_.plan->of(spec, layer_) : weight_format{};
     to = {nullptr, outputs, inputs, planned.quantised() ? planned : row_format(formats_.type), nullptr};
-    if (planned.element == weight_element::fp8 && formats_.rounds_inputs) return place_rows(from, to);
+    const bool rounds = formats_.rounds_inputs && inputs <= rounded_inputs_max;  // a file may have wider ones
+    if (planned.element == weight_element::fp8 && rounds) return place_rows(from, to);
     to.data = planned.quantised() ? place(from, planned, padded(outputs), padded(inputs))
                                   : place(from, formats_.type, padded(outputs), padded(inputs));
   }
