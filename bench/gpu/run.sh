@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks correctness, then measures speed, on a machine with a GPU.
 #   run.sh [FILE.tar.gz]
-# Who has a card that Skein has not run on: this makes one file to send (card.sh says more).
+# For owners of a card that Skein has not run on: makes one file to send (see card.sh).
 #   run.sh BUNDLE ORACLE OUT COMMIT [correctness|bench]
 # BUNDLE: made by ./dev bundle; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
 # Writes OUT/gpu.json and OUT/gpu.md, and the logs they are made from. Put the newest into bench/results and their table

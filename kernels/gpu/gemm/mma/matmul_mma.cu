@@ -106,7 +106,7 @@ result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
     return {};
   });
 }
-/// Models have no codes of fp8 there (rounds_inputs_of_fp8).
+/// Codes of fp8 are left to launch_coded: models have them here only in matrices of more than rounded_inputs_max inputs.
 bool can_use_warpgroups(const tile_launch& what) {
   const auto is_whole = [](const gemm& p) { return p.segments == 1; };
   const gemm& first = what.gemms.front();
