@@ -55,4 +55,22 @@ result<std::uint32_t> default_gpu_slots(const memory_planner& plan, std::size_t 
                     [&](const memory_plan& planned) { return left_for_slots(planned, left) / 10 * 9; });
 }
 
+std::array<buffer_sizes, 4> smaller_and_smaller(const buffer_sizes& most, std::uint32_t tokens_least) {
+  std::array<buffer_sizes, 4> all;
+  for (std::uint32_t i = 0; i < all.size(); ++i)
+    all[i] = {std::max(most.tick_tokens >> i, tokens_least), most.moving_bytes >> i};
+  return all;
+}
+
+result<buffer_sizes> first_that_fits(std::span<const buffer_sizes> choices,
+                                     const std::function<result<memory_plan>(const buffer_sizes&)>& plan,
+                                     std::size_t left) {
+  for (const buffer_sizes& sizes : choices) {
+    const auto planned = plan(sizes);
+    if (!planned) return planned.error();
+    if (planned->bytes() <= left) return sizes;
+  }
+  return choices.back();
+}
+
 }  // namespace skein::supervisor

@@ -1,12 +1,14 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "base/memory_plan.hpp"
 #include "base/result.hpp"
 
-/// Number of slots of a model, and whether it may be loaded, by the memory_plan of its engine.
+/// Slots and buffers of a model, and whether it may be loaded, by the memory_plan of its engine.
 namespace skein::supervisor {
 
 /// GPU memory that models leave free because no plan includes it: CUDA graphs, code loaded with a kernel's first
@@ -31,5 +33,18 @@ using memory_planner = std::function<result<memory_plan>(std::uint32_t slots)>;
 /// into `left`, but at least 1. Errors: those of the planner.
 [[nodiscard]] result<std::uint32_t> default_slots(const memory_planner& plan, std::size_t free_bytes, std::size_t left);
 [[nodiscard]] result<std::uint32_t> default_gpu_slots(const memory_planner& plan, std::size_t left);
+
+/// Sizes of buffers that an engine can do with less of.
+struct buffer_sizes {
+  std::uint32_t tick_tokens;
+  std::uint64_t moving_bytes;  ///< of states in transfer
+  bool operator==(const buffer_sizes&) const = default;
+};
+/// From `most` on, each a half of the one before, down to an eighth of the bytes; ticks keep `tokens_least` tokens.
+[[nodiscard]] std::array<buffer_sizes, 4> smaller_and_smaller(const buffer_sizes& most, std::uint32_t tokens_least);
+/// The first of `choices` whose plan fits into `left`, or the last one. Errors: those of the planner.
+[[nodiscard]] result<buffer_sizes> first_that_fits(std::span<const buffer_sizes> choices,
+                                                   const std::function<result<memory_plan>(const buffer_sizes&)>& plan,
+                                                   std::size_t left);
 
 }  // namespace skein::supervisor

@@ -47,7 +47,7 @@ request::served_model served(const config::config& c, std::string name, const en
     if (std::ranges::find(m.names, alias) == m.names.end()) m.names.push_back(alias);
   m.preset = model_preset(c, name);
   m.vocab = info.vocab;
-  m.prefill_chunk_tokens = ticks.chunk_tokens;
+  m.prefill_chunk_tokens = std::min(ticks.chunk_tokens, info.max_tick_tokens);
   m.chunk_tokens = info.chunk_tokens;
   m.constrains = info.constrains;
   m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + build_name();
@@ -93,12 +93,30 @@ memory_room room_on(const cli::device_choice& device, const config::config& c, c
   return room_beside(order.memory_taken.value_or(0), free_bytes, order.memory_taken ? c.model.memory_bytes_max : 0);
 }
 
+buffer_sizes most_buffers(const config::config& c, bool on_gpu) {
+  return {tick_sizes(c.engine, on_gpu).tokens, c.engine.moving_bytes_max};
+}
+
 /// The plan of an engine with this many slots.
-result<memory_plan> plan_slots(const config::config& c, const cli::opened_model& model,
-                               const cli::device_choice& device, std::uint32_t slots, cli::engine_wish& wish) {
+result<memory_plan> plan_slots(const cli::opened_model& model, const cli::device_choice& device,
+                               const buffer_sizes& buffers, std::uint32_t slots, cli::engine_wish& wish) {
   wish.slots = slots;
-  wish.max_tick_tokens = std::max(tick_sizes(c.engine, device.gpu != nullptr).tokens, slots);
+  wish.max_tick_tokens = std::max(buffers.tick_tokens, slots);
+  wish.moving_bytes_max = buffers.moving_bytes;
   return cli::plan_engine(model, device, wish);
+}
+
+/// The buffers of the next engine on a GPU. Where memory is short they are smaller, so that a model with few slots
+/// still fits; a configured size of ticks stays.
+result<buffer_sizes> buffers_on_gpu(const config::config& c, const cli::opened_model& model,
+                                    const cli::device_choice& device, const memory_room& room, cli::engine_wish& wish) {
+  constexpr std::uint32_t usual_slots = 16, usual_tokens = 256;
+  const std::uint32_t slots = c.engine.slots > 0 ? c.engine.slots : usual_slots;
+  const std::uint32_t tokens_least =
+      c.engine.max_tick_tokens > 0 ? c.engine.max_tick_tokens : std::max(usual_tokens, c.engine.prefill_chunk_tokens);
+  return first_that_fits(
+      smaller_and_smaller(most_buffers(c, true), tokens_least),
+      [&](const buffer_sizes& buffers) { return plan_slots(model, device, buffers, slots, wish); }, room.left);
 }
 
 /// The memory plan of the next engine. Chooses the number of slots if the configuration leaves it open; `sharing`
@@ -106,7 +124,13 @@ result<memory_plan> plan_slots(const config::config& c, const cli::opened_model&
 result<memory_plan> plan_memory(const config::config& c, const cli::opened_model& model,
                                 const cli::device_choice& device, const memory_room& room, std::size_t sharing,
                                 cli::engine_wish& wish) {
-  const auto plan = [&](std::uint32_t slots) { return plan_slots(c, model, device, slots, wish); };
+  buffer_sizes buffers = most_buffers(c, device.gpu != nullptr);
+  if (device.gpu) {
+    const auto fitting = buffers_on_gpu(c, model, device, room, wish);
+    if (!fitting) return fitting.error();
+    buffers = *fitting;
+  }
+  const auto plan = [&](std::uint32_t slots) { return plan_slots(model, device, buffers, slots, wish); };
   if (c.engine.slots > 0) return plan(c.engine.slots);
   const auto chosen = device.gpu ? default_gpu_slots(plan, room.left) : default_slots(plan, free_memory(), room.left);
   if (!chosen) return chosen.error();
@@ -122,6 +146,7 @@ void log_memory(const engine::engine_info& info, std::size_t id) {
                              {"weight_bytes", static_cast<std::uint64_t>(taken.weight_bytes)},
                              {"activation_bytes", static_cast<std::uint64_t>(taken.activation_bytes)},
                              {"workspace_bytes", static_cast<std::uint64_t>(taken.workspace_bytes)},
+                             {"tick_tokens", info.max_tick_tokens},
                              {"slots", info.slots},
                              {"slot_bytes", static_cast<std::uint64_t>(taken.slot_bytes)},
                              {"total_bytes", static_cast<std::uint64_t>(taken.bytes())},
@@ -178,7 +203,6 @@ cli::engine_wish wish_of(const config::config& c, std::size_t engines, bool on_g
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
   wish.row_max = row_limits(c);
-  wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
   if (wish.threads == 0 && !on_gpu && engines > 1)  // several CPU engines divide the cores
     wish.threads = std::max(std::thread::hardware_concurrency() / static_cast<std::uint32_t>(engines), 1u);
@@ -269,7 +293,9 @@ result<request::served_model> check_engine(const config::config& c) {
   if (!named) return named.error();
   cli::engine_wish wish = wish_of(c, named->devices.size(), named->devices.front().gpu != nullptr);
   for (const auto& device : named->devices)
-    if (const auto plan = plan_slots(c, named->model, device, std::max(c.engine.slots, 1u), wish); !plan)
+    if (const auto plan = plan_slots(named->model, device, most_buffers(c, device.gpu != nullptr),
+                                     std::max(c.engine.slots, 1u), wish);
+        !plan)
       return plan.error();
   checked.load_state = state_loader(c, named->model.info);
   checked.state = {named->model.info.state, dtype::f32};

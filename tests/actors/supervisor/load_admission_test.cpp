@@ -67,12 +67,28 @@ BOOST_AUTO_TEST_CASE(a_gpu_gets_nine_tenths_of_what_all_else_leaves) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(buffers_shrink_until_the_plan_fits) {
+  const auto choices = smaller_and_smaller({2048, 256 * mib}, 300);
+  BOOST_CHECK((choices ==
+               std::array<buffer_sizes, 4>{{{2048, 256 * mib}, {1024, 128 * mib}, {512, 64 * mib}, {300, 32 * mib}}}));
+  const auto sized = [](const buffer_sizes& sizes) -> result<memory_plan> {
+    return memory_plan{.activation_bytes = sizes.tick_tokens * mib, .workspace_bytes = sizes.moving_bytes};
+  };
+  BOOST_CHECK((*first_that_fits(choices, sized, 10'000 * mib) == choices[0]));
+  BOOST_CHECK((*first_that_fits(choices, sized, 2304 * mib) == choices[0]));
+  BOOST_CHECK((*first_that_fits(choices, sized, 2303 * mib) == choices[1]));
+  BOOST_CHECK((*first_that_fits(choices, sized, 600 * mib) == choices[2]));
+  BOOST_CHECK((*first_that_fits(choices, sized, 0) == choices[3]));
+}
+
 BOOST_AUTO_TEST_CASE(a_plan_that_cannot_be_made_is_told) {
   const memory_planner broken = [](std::uint32_t) -> result<memory_plan> {
     return error{error_kind::unsupported, "no such type", "dtype"};
   };
   BOOST_CHECK(default_slots(broken, mib, mib).error().kind == error_kind::unsupported);
   BOOST_CHECK(default_gpu_slots(broken, mib).error().field == "dtype");
+  const auto unsized = [&](const buffer_sizes&) { return broken(1); };
+  BOOST_CHECK(first_that_fits(smaller_and_smaller({1, 1}, 1), unsized, mib).error().field == "dtype");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
