@@ -140,14 +140,19 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_TEST(by_rules->sampling.logit_bias[0].bias == -2.5f);
 
   auto much = logged(writer, "drain");  // as no request can say it
-  std::string ids = "1", biases = "[1,1]";
-  for (int i = 0; i < 2000; ++i) ids += ",2", biases += ",[2,1]";
-  much.settings.insert(1, "\"stop_ids\":[" + ids + "],\"logit_bias\":[[1e300,1]," + biases + "],");
+  std::string ids = "1", biases = "[1,1e300]", stops = "\"END\"";
+  for (int i = 0; i < 2000; ++i) ids += ",2", biases += ",[2,1]", stops += ",\"x\"";
+  much.settings.insert(1, "\"min_p\":3,\"penalty_decay\":1e9,\"stop\":[" + stops + "],");
+  much.settings.insert(1, "\"stop_ids\":[" + ids + "],\"logit_bias\":[" + biases + "],");
   const auto by_much = go_on_with(much, {}, {}, {before.size(), false, std::nullopt});
   BOOST_REQUIRE(by_much.has_value());
   BOOST_TEST(by_much->sampling.stop_ids.size() == request_limits{}.stop_ids_max);
   BOOST_TEST(by_much->sampling.logit_bias.size() == request_limits{}.logit_bias_max);
   BOOST_TEST(by_much->sampling.logit_bias[0].token == 1);
+  BOOST_TEST(by_much->sampling.logit_bias[0].bias == 100);
+  BOOST_TEST(by_much->stop.size() < 1000u);
+  BOOST_TEST(by_much->sampling.min_p == 1);
+  BOOST_TEST(by_much->sampling.penalty_decay == 1);
 
   auto whole = logged(static_cast<const response_writer&>(*request->writer));
   whole.answer = "EFGH";
@@ -156,6 +161,69 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   const auto again = cut(response_events(*known, std::nullopt, nullptr));
   BOOST_TEST(again[before.size() - 1] == before.back());
   BOOST_TEST(again[before.size()] == next);
+}
+
+BOOST_AUTO_TEST_CASE(settings_of_other_kinds_are_damage) {
+  const response_writer writer({});
+  (void)deltas(writer);
+  const auto with = [&](const std::string& members) {
+    auto turn = logged(writer, "drain");
+    turn.settings.insert(1, members + ",");
+    return turn;
+  };
+  for (const char* const members : {R"("stop":1)",
+                                    R"("stop":{})",
+                                    R"("stop":"END")",
+                                    R"("stop":[1])",
+                                    R"("stop":[["END"]])",
+                                    R"("stop_ids":{})",
+                                    R"("stop_ids":7)",
+                                    R"("stop_ids":["7"])",
+                                    R"("stop_ids":[-1])",
+                                    R"("stop_ids":[4294967303])",
+                                    R"("logit_bias":7)",
+                                    R"("logit_bias":{"5":1})",
+                                    R"("logit_bias":[1])",
+                                    R"("logit_bias":[{}])",
+                                    R"("logit_bias":[[]])",
+                                    R"("logit_bias":[[5]])",
+                                    R"("logit_bias":[[5,1,1]])",
+                                    R"("logit_bias":[["5",1]])",
+                                    R"("logit_bias":[[5,"1"]])",
+                                    R"("logit_bias":[[1e300,1]])",
+                                    R"("ignore_eos":"yes")",
+                                    R"("top_k":[])"}) {
+    const auto turn = with(members);
+    BOOST_TEST_CONTEXT(members) {
+      BOOST_TEST(read_logged(turn).has_value());  // these only matter to an answer that continues
+      const auto request = go_on_with(turn, {}, {}, {});
+      BOOST_REQUIRE(!request.has_value());
+      BOOST_TEST((request.error().kind == error_kind::damaged));
+    }
+  }
+  BOOST_TEST(go_on_with(with(R"("stop":null,"stop_ids":[],"logit_bias":[])"), {}, {}, {}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_response_of_other_kinds_is_damage) {
+  for (const char* const members :
+       {R"("content_steps":{})", R"("usage":[])", R"("metadata":{"a":{}})", R"("metadata":[])", R"("created_at":"x")",
+        R"("reasoning":{"summary":[]})", R"("text":{"format":[]})", R"("instructions":{})", R"("store":1)"}) {
+    const logged_response turn{id, std::string("{\"response\":{") + members + "}}", "", "x", "length", ""};
+    BOOST_TEST_CONTEXT(members) {
+      const auto known = read_logged(turn);
+      BOOST_REQUIRE(!known.has_value());
+      BOOST_TEST((known.error().kind == error_kind::damaged));
+      BOOST_TEST(!go_on_with(turn, {}, {}, {}).has_value());
+    }
+  }
+  for (const char* const members : {R"("tools":{})", R"("tools":[7])", R"("tool_choice":[])", R"("thinking":"on")"}) {
+    const logged_response turn{id, std::string("{\"response\":{") + members + "}}", "", "x", "length", ""};
+    BOOST_TEST_CONTEXT(members) {
+      const auto request = go_on_with(turn, {}, {}, {});
+      BOOST_REQUIRE(!request.has_value());
+      BOOST_TEST((request.error().kind == error_kind::damaged));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_the_limit_that_it_began_with) {

@@ -1,11 +1,11 @@
 #include "protocol/responses_api/responses_request.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "config/limits.hpp"
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/chat_messages.hpp"
 #include "protocol/chat/chat_template.hpp"
@@ -163,28 +163,60 @@ known_response known(const logged_response& logged, const object_reader& respons
   return k;
 }
 
+/// Calls `take` for the first `most` elements of a list; one that it does not accept is reported.
+template <typename Take>
+void for_each_in(const object_reader& settings, std::string_view name, std::size_t most, Take take) {
+  const auto list = settings.array(name);
+  if (!list) return;
+  std::size_t count = 0;
+  for (const json_value element : list->elements()) {
+    if (count++ == most) return;
+    if (!take(element)) return settings.refuse(name, "has an element of another kind");
+  }
+}
+
+std::optional<token_id> token_in(json_value value) {
+  const auto id = value.integer();
+  if (!id || *id < 0 || *id > std::numeric_limits<token_id>::max()) return std::nullopt;
+  return static_cast<token_id>(*id);
+}
+
+/// A list of a token and its bias.
+std::optional<sampling::logit_bias_entry> bias_in(json_value pair) {
+  if (!pair.is(json_kind::array)) return std::nullopt;
+  std::vector<json_value> parts;
+  for (const json_value part : pair.elements()) parts.push_back(part);
+  if (parts.size() != 2) return std::nullopt;
+  const auto token = token_in(parts[0]);
+  const auto bias = parts[1].number();
+  if (!token || !bias) return std::nullopt;
+  constexpr double bias_max = 100;  // of a request
+  return sampling::logit_bias_entry{*token, static_cast<float>(std::clamp(*bias, -bias_max, bias_max))};
+}
+
 /// The stop strings, stop ids and biases of the stored request, or the preset's stop strings if it has none. Imported
-/// sessions may have more ids and biases than a request may; the surplus is dropped.
+/// sessions may have more of them than a request may, and values of other kinds: the surplus is dropped, other kinds
+/// are reported.
 void read_rules(const object_reader& settings, const model_preset& preset, const request_limits& limits,
                 generation_request& out) {
   out.stop = preset.stop;
   out.ignore_eos = settings.boolean("ignore_eos").value_or(false);
-  if (const auto stop = settings.value("stop")) {
-    out.stop.clear();
-    for (const json_value each : stop->elements())
-      if (const auto text = each.text()) out.stop.emplace_back(*text);
-  }
-  if (const auto ids = settings.value("stop_ids"))
-    for (const json_value each : ids->elements())
-      if (const auto id = each.unsigned_integer(); id && out.sampling.stop_ids.size() < limits.stop_ids_max)
-        out.sampling.stop_ids.push_back(static_cast<token_id>(*id));
-  if (const auto biases = settings.value("logit_bias"))
-    for (const json_value each : biases->elements()) {
-      std::vector<double> pair;
-      for (const json_value number : each.elements()) pair.push_back(number.number().value_or(0));
-      if (pair.size() == 2 && std::abs(pair[0]) < 1e9 && out.sampling.logit_bias.size() < limits.logit_bias_max)
-        out.sampling.logit_bias.push_back({static_cast<token_id>(pair[0]), static_cast<float>(pair[1])});
-    }
+  if (settings.value("stop")) out.stop.clear();
+  for_each_in(settings, "stop", limits.stops_max + config::limits::list_entries_max, [&](json_value stop) {
+    const auto text = stop.text();
+    if (text) out.stop.emplace_back(*text);
+    return text.has_value();
+  });
+  for_each_in(settings, "stop_ids", limits.stop_ids_max, [&](json_value id) {
+    const auto token = token_in(id);
+    if (token) out.sampling.stop_ids.push_back(*token);
+    return token.has_value();
+  });
+  for_each_in(settings, "logit_bias", limits.logit_bias_max, [&](json_value pair) {
+    const auto bias = bias_in(pair);
+    if (bias) out.sampling.logit_bias.push_back(*bias);
+    return bias.has_value();
+  });
 }
 
 /// For an answer that is continued: the response has the limit that it began with.
@@ -193,19 +225,23 @@ model_preset without_limit(model_preset preset) {
   return preset;
 }
 
+constexpr double penalty_max = 1000;  // more than a request or a preset can set
+
+/// Numbers beyond those of a request are clamped to its ranges.
 sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
                                       std::uint64_t counted) {
-  const auto number = [&](std::string_view name, double standard) {
-    return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
+  const auto number = [&](std::string_view name, double standard, double min, double max) {
+    return static_cast<float>(std::clamp(settings.number(name, -1e9, 1e9).value_or(standard), min, max));
   };
   sampling::sampling_params p;
-  p.temperature = number("temperature", 1);
-  p.top_p = number("top_p", 1);
-  p.top_k = static_cast<std::int32_t>(settings.integer("top_k", -1, 1'000'000'000).value_or(0));
-  p.min_p = number("min_p", 0);
-  p.first_penalty = number("first_penalty", 0);
-  p.repeat_penalty = number("repeat_penalty", 0);
-  p.penalty_decay = number("penalty_decay", 1);
+  p.temperature = number("temperature", 1, 0, 1000);
+  p.top_p = number("top_p", 1, 0, 1);
+  p.top_k =
+      static_cast<std::int32_t>(settings.integer("top_k", -1, std::numeric_limits<std::int32_t>::max()).value_or(0));
+  p.min_p = number("min_p", 0, 0, 1);
+  p.first_penalty = number("first_penalty", 0, -penalty_max, penalty_max);
+  p.repeat_penalty = number("repeat_penalty", 0, -penalty_max, penalty_max);
+  p.penalty_decay = number("penalty_decay", 1, 0, 1);
   p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, counted));
   if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0);
   p.sampled_before = static_cast<std::uint32_t>(std::min<std::uint64_t>(sampled, 0xffffffff));
