@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "protocol/requests/dialect.hpp"
+#include "protocol/requests/request_digest.hpp"
 #include "protocol/responses_api/response_id.hpp"
 #include "protocol/responses_api/responses_request.hpp"
 
@@ -304,6 +305,28 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cut_is_told_again_and_continues) {
   again = cut(response_events(*whole, all.size() - 1, nullptr));
   BOOST_REQUIRE_EQUAL(again.size(), next.size() + 1);
   BOOST_TEST(std::equal(next.begin(), next.end(), again.begin()));
+}
+
+// The log nests them one level deeper than the request did.
+BOOST_AUTO_TEST_CASE(settings_may_be_as_deep_and_long_as_any_request) {
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + "1" + std::string(levels, ']'); };
+  for (const std::size_t levels : {63u, 64u, config::limits::json_depth_max - 1}) {
+    response_facts facts;
+    facts.tools = nested(levels);
+    facts.tool_choice = "\"none\"";
+    auto turn = logged(response_writer(facts));
+    turn.settings.insert(1, "\"request_digest\":17,\"hidden_tokens\":1,");
+    BOOST_TEST_CONTEXT(levels) {
+      BOOST_TEST(read_logged(turn).has_value());
+      BOOST_TEST(go_on_with(turn, {}, {}, {}).has_value());
+      BOOST_TEST(request_digest_in(turn.settings).value_or(0) == 17u);
+      BOOST_TEST(hidden_tokens(turn.settings) == 1u);
+      BOOST_TEST(request_digest("{\"tools\":" + facts.tools + "}").has_value());
+    }
+  }
+  response_facts facts;
+  facts.instructions = std::string(json_limits{}.bytes_max, 'x');
+  BOOST_TEST(read_logged(logged(response_writer(facts))).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_of_another_route_is_no_response) {

@@ -25,7 +25,7 @@ std::string grammar_key(const protocol::text_constraint& wanted, const tokenizer
 
 std::vector<std::string> choices_in(std::string_view json) {
   std::vector<std::string> texts;
-  const auto list = protocol::json_document::parse(json, {});
+  const auto list = protocol::json_document::parse(json, protocol::known_json);
   if (list && list->root().is(protocol::json_kind::array))
     for (const auto element : list->root().elements()) texts.emplace_back(element.text().value_or(""));
   return texts;

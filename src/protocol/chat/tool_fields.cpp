@@ -108,7 +108,7 @@ std::function<void(json_writer&)> answer_writer_of(const text_constraint& wanted
     return [](json_writer& out) { out.begin_object().key("type").value("object").end_object(); };
   const std::string& text = relaxed && !wanted.relaxed.empty() ? wanted.relaxed : wanted.text;
   return [&text](json_writer& out) {
-    const auto schema = json_document::parse(text, {});
+    const auto schema = json_document::parse(text, known_json);
     if (schema && schema->root().is(json_kind::object))
       write_part(out, schema->root(), "answer:/", false);
     else if (schema)

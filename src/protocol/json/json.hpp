@@ -1,12 +1,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "config/limits.hpp"
 
 namespace simdjson::dom {
 class parser;
@@ -85,6 +87,11 @@ struct json_limits {
   std::size_t depth_max = 64;  ///< nesting of arrays and objects that are not empty
   bool unique_names = true;    ///< refuse an object with two members of one name
 };
+
+/// For JSON that was part of a request, or that the log keeps: it met the limits of a body when it came, whatever these
+/// are now, and is as long as its record. The log nests the members of a request a few levels deeper.
+inline constexpr json_limits known_json{.bytes_max = std::numeric_limits<std::size_t>::max(),
+                                        .depth_max = config::limits::json_depth_max + 8};
 
 /// A parsed text. Owns up to about 12 times the text's size and frees it on destruction, so memory does not grow with
 /// the largest body ever parsed.

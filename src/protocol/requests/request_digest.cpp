@@ -49,7 +49,7 @@ std::uint64_t digest_of(json_value value, bool is_body) {
 }  // namespace
 
 std::optional<std::uint64_t> request_digest(std::string_view body) {
-  const auto document = json_document::parse(body, {.bytes_max = body.size()});
+  const auto document = json_document::parse(body, known_json);
   if (!document || !document->root().is(json_kind::object)) return std::nullopt;
   return digest_of(document->root(), true);
 }

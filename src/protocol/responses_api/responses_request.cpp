@@ -118,7 +118,7 @@ std::string conversation_in(const object_reader& body) {
 
 /// The names of tools that were given as JSON.
 tool_names names_of(std::string_view tools) {
-  const auto list = json_document::parse(tools, {});
+  const auto list = json_document::parse(tools, known_json);
   if (!list) return nullptr;
   return std::make_shared<const std::vector<std::string>>(names_in(list->root()));
 }
@@ -136,7 +136,7 @@ template <typename Read>
 auto with_settings(const logged_response& logged, Read read)
     -> result<std::invoke_result_t<Read, const object_reader&, const object_reader&>> {
   const error none{error_kind::not_found, "there is no response '" + logged.id + "'", ""};
-  const auto document = json_document::parse(logged.settings, {});
+  const auto document = json_document::parse(logged.settings, known_json);
   if (!document || !document->root().is(json_kind::object)) return none;
   first_fault fault;
   const object_reader settings(document->root(), "", fault);
@@ -148,7 +148,7 @@ auto with_settings(const logged_response& logged, Read read)
 }
 
 std::optional<std::uint64_t> number_in(std::string_view settings, std::string_view name) {
-  const auto document = json_document::parse(settings, {});
+  const auto document = json_document::parse(settings, known_json);
   if (!document || !document->root().is(json_kind::object)) return std::nullopt;
   const auto number = document->root().member(name);
   return number ? number->unsigned_integer() : std::nullopt;
@@ -342,7 +342,7 @@ void write_reported_usage(json_writer& out, const token_usage& usage) {
 }
 
 std::optional<token_usage> reported_usage_in(std::string_view settings) {
-  const auto document = json_document::parse(settings, {});
+  const auto document = json_document::parse(settings, known_json);
   if (!document || !document->root().is(json_kind::object)) return std::nullopt;
   const auto kept = document->root().member(reported_usage_key);
   if (!kept || !kept->is(json_kind::object)) return std::nullopt;
