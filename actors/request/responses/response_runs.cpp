@@ -62,20 +62,22 @@ void run_output::finish() {
 
 // ---------------------------------------------------------------- the table of responses
 
-void response_table::enter(const std::string& id, visitor how) {
+std::uint64_t response_table::enter(const std::string& id, visitor how) {
   const std::lock_guard lock(mutex_);
-  running_[id] = std::move(how);
+  running_[id] = {++last_, std::move(how)};
+  return last_;
 }
 
-void response_table::leave(const std::string& id) {
+void response_table::leave(const std::string& id, std::uint64_t entry) {
   const std::lock_guard lock(mutex_);
-  running_.erase(id);
+  const auto it = running_.find(id);
+  if (it != running_.end() && it->second.entry == entry) running_.erase(it);
 }
 
 response_table::visitor response_table::find(const std::string& id) const {
   const std::lock_guard lock(mutex_);
   const auto it = running_.find(id);
-  return it == running_.end() ? visitor() : it->second;
+  return it == running_.end() ? visitor() : it->second.how;
 }
 
 // ---------------------------------------------------------------- ownership
@@ -112,7 +114,7 @@ class response_runs::exchange final : public connection::http_call {
 
 response_runs::~response_runs() {
   for (const auto& [number, run] : runs_)
-    if (!run.id.empty()) context_->responses->leave(run.id);
+    if (!run.id.empty()) context_->responses->leave(run.id, run.entry);
 }
 
 std::unique_ptr<connection::http_call> response_runs::start(call_origin origin,
@@ -124,7 +126,7 @@ std::unique_ptr<connection::http_call> response_runs::start(call_origin origin,
   origin.named = [this, number](const std::string& id) {
     response_run& of = *find(number);
     of.id = id;
-    context_->responses->enter(id, [this, number](response_table::visit look) {
+    of.entry = context_->responses->enter(id, [this, number](response_table::visit look) {
       post_([this, number, look = std::move(look)] { look(find(number)); });
     });
   };
@@ -149,7 +151,7 @@ void response_runs::end_if_over(std::uint64_t number) {
   response_run* run = find(number);
   if (!run) return;
   const bool over = (run->out->over() || !run->owned) && !run->call->runs_on();
-  if (over && !run->id.empty()) context_->responses->leave(std::exchange(run->id, ""));
+  if (over && !run->id.empty()) context_->responses->leave(std::exchange(run->id, ""), run->entry);
   if (over && !run->owned) runs_.erase(number);
 }
 

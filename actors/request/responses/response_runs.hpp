@@ -60,8 +60,9 @@ class run_output final : public connection::response_writer {
 struct response_run {
   std::shared_ptr<run_output> out;
   std::unique_ptr<generation_call> call;
-  bool owned = true;  ///< by an exchange
-  std::string id;     ///< in the table; empty: not in the table
+  bool owned = true;        ///< by an exchange
+  std::string id;           ///< in the table; empty: not in the table
+  std::uint64_t entry = 0;  ///< its number there
 };
 
 /// The responses of one io thread.

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,14 +16,23 @@ class response_table {
   using visit = std::function<void(response_run*)>;
   using visitor = std::function<void(visit)>;
 
-  void enter(const std::string& id, visitor how);
-  void leave(const std::string& id);
+  /// Replaces the run of that id, if there is one: it is over, and its response continues in the new one. Returns the
+  /// number of the entry.
+  [[nodiscard]] std::uint64_t enter(const std::string& id, visitor how);
+  /// Removes that entry; no effect if a newer run has entered since.
+  void leave(const std::string& id, std::uint64_t entry);
   /// Empty: no response with that id runs.
   [[nodiscard]] visitor find(const std::string& id) const;
 
  private:
+  struct running {
+    std::uint64_t entry;
+    visitor how;
+  };
+
   mutable std::mutex mutex_;
-  std::map<std::string, visitor> running_;
+  std::uint64_t last_ = 0;
+  std::map<std::string, running> running_;
 };
 
 }  // namespace skein::request
