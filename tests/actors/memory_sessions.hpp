@@ -79,7 +79,7 @@ class memory_sessions {
     const auto* tree = find(q.session.id);
     if (refuses_open) return replies.emplace_back(persistence::refused{q.reply, *refuses_open}), void();
     if (tree)
-      if (const auto known = tree->with_request_key(q.request_key))
+      if (const auto known = tree->with_request_key(q.request_key); known && !goes_on_with(*known, q))
         return replies.emplace_back(persistence::session_replayed{q.reply, *known, durable}), void();
     auto start = persistence::start_turn(tree, q);
     if (!start) return replies.emplace_back(persistence::refused{q.reply, start.error()}), void();
@@ -105,6 +105,14 @@ class memory_sessions {
     by_lease_[o.lease] = q.session;
     initial_[o.lease] = q.initial_state;
     replies.emplace_back(std::move(o));
+  }
+  /// Tells of turns by their request key.
+  void on(persistence::describe_session& q, std::vector<persistence::reply>& replies) {
+    const auto* tree = find(q.session.id);
+    const auto turn = tree ? tree->with_request_key(q.turn) : nullptr;
+    if (!turn)
+      return replies.emplace_back(persistence::refused{q.reply, {error_kind::not_found, "no turn", ""}}), void();
+    replies.emplace_back(persistence::answer{q.reply, persistence::session_description{{tree->record()}, {turn}}});
   }
   void on(persistence::commit_turn& c, std::vector<persistence::reply>& replies) {
     if (holds_back) return held_.push_back(std::move(c));

@@ -78,6 +78,7 @@ result<rule_ref> rule_of(const protocol::generation_request& request, const serv
 
 void call_request::take(protocol::generation_request request, std::optional<paused_request> resumed) {
   request_ = std::move(request);
+  writer_ = request_->writer;
   resumed_ = std::move(resumed);
   if (resumed_) request_->answered = resumed_->answered;
 }
@@ -140,7 +141,7 @@ std::string call_request::told_again(const answer_state* answer, std::optional<s
 
 std::string call_request::early_body(const answer_state* answer, bool begun) const {
   if (answer) return answer->call().request.writer->early_body(answer->head(), begun);
-  return request_ && head_ ? request_->writer->early_body(*head_, false) : std::string();
+  return writer_ && head_ ? writer_->early_body(*head_, false) : std::string();
 }
 
 void call_request::feed(protocol::fed_text text, const session_turn& turn) {

@@ -61,6 +61,7 @@ class call_request {
 
  private:
   std::optional<protocol::generation_request> request_;
+  std::shared_ptr<const protocol::answer_writer> writer_;  // of the request, which preparation() takes
   std::optional<paused_request> resumed_;
   std::optional<tuned_state> beginning_;
   std::optional<protocol::answer_head> head_;

@@ -167,8 +167,9 @@ void generation_call::on(persistence::session_opened& r) {
 void generation_call::announce() {
   if (origin().named) origin().named(session_.turn()->key());
   const protocol::generation_request& request = *request_.get();
+  const auto& head = this->head(request);
   background_ = request.background;
-  if (request.answers_at_once) output_.respond(200, request.writer->early_body(head(request), false));
+  if (request.answers_at_once) output_.respond(200, request.writer->early_body(head, false));
 }
 
 /// The turn was committed before: sends its answer again, from the record.
@@ -376,7 +377,10 @@ outcome generation_call::obey(order what) {
 void generation_call::stop_answer(order what) {
   if (!is(call_phase::generating)) {
     if (!session_.is_named()) return refuse({error_kind::conflict, "Request cancelled", ""});
-    if (!run_ || run_->running() == 0) return void(obeys_later_ = what);
+    if (!run_ || run_->running() == 0) {
+      if (obeys_later_ != order::stop) obeys_later_ = what;  // what is cancelled is not resumed
+      return;
+    }
     run_->answer().on_admitted(0);
     if (run_->answer().call().request.stream) output_.begin_stream();
   }

@@ -68,6 +68,10 @@ class generation_call final : public connection::http_call,
   [[nodiscard]] std::string early_body() const { return request_.early_body(answer(), run_ && run_->begun()); }
   /// Carries out an operator's order: ends the answer as if its text were complete.
   outcome obey(order what);
+  /// An order was accepted, and is carried out once the device has the request. Until then the log has no answer.
+  [[nodiscard]] bool will_obey() const {
+    return obeys_later_ && (is(call_phase::tokenising) || is(call_phase::finding_prefix));
+  }
   [[nodiscard]] call_phase phase() const { return phase_.now(); }
 
   void on_event(std::uint32_t prompt, device::event& e) override;

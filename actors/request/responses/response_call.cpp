@@ -18,6 +18,11 @@ using task = response_question::task;
 
 error no_response(const std::string& id) { return {error_kind::not_found, "there is no response '" + id + "'", ""}; }
 
+/// For a client that would continue a response which another one has asked for.
+error not_begun(const std::string& id) {
+  return {error_kind::conflict, "the response '" + id + "' is being prepared for another client; try again soon", ""};
+}
+
 connection::header_list stream_headers(connection::header_list headers) {
   headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
   headers.emplace_back("X-Accel-Buffering", "no");
@@ -29,6 +34,7 @@ struct told_by_run {
   bool there = false;     ///< else the response is in the log, or will be soon
   bool followed = false;  ///< the run itself sends the answer
   std::string body;
+  std::optional<error> refusal = std::nullopt;  ///< instead of a body
 };
 
 /// Runs on the run's io thread. A caller that may not see the run gets the same reply as if there were none.
@@ -38,12 +44,12 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
   generation_call& call = *run->call;
   if (question.what == task::cancel) {
     call.obey(order::stop);
-    return {};
+    return call.will_obey() ? told_by_run{true, false, call.early_body()} : told_by_run();
   }
   if (question.what == task::tell) return {true, false, call.early_body()};
   if (!call.runs_on()) {
     call.obey(order::park);
-    return {};
+    return call.will_obey() ? told_by_run{true, false, "", not_begun(question.id)} : told_by_run();
   }
   reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after)] {
     out->begin_stream(200, stream_headers(headers));
@@ -146,6 +152,7 @@ void response_call::ask_run(const response_table::visitor& run) {
       const auto call = self.lock();
       if (!call || told.followed || (*call)->ended()) return;
       (*call)->guarded([&] {
+        if (told.refusal) return (*call)->refuse(*told.refusal);
         if (told.there && !told.body.empty()) return (*call)->answer(200, std::move(told.body));
         (*call)->ask_log();
       });

@@ -1,0 +1,155 @@
+// Questions about responses that run, stepped by hand: who finds them, and what they say before the device has them.
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/actors/memory_sessions.hpp"
+#include "tests/actors/service_bench.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::request;
+
+/// An exchange that stays open while others come.
+struct kept_exchange {
+  std::shared_ptr<test::response_recorder> out;
+  std::unique_ptr<connection::http_call> call;
+};
+
+struct response_bench : test::service_bench {
+  /// Runs what was posted, and answers what the log was asked, until nothing more happens. Long work waits.
+  void pump() {
+    for (bool more = true; more;) {
+      const auto posted = std::exchange(pool.posted, {});
+      for (const auto& work : posted) work();
+      more = sessions.pump(hub) || !posted.empty();
+    }
+    std::vector<device::message> messages;
+    inbox.drain(messages);
+    for (auto& m : messages)
+      if (auto* s = std::get_if<device::submit>(&m)) submitted.push_back(std::move(*s));
+  }
+  void run_long_work() {
+    for (const auto& work : std::exchange(pool.long_work, {})) work();
+    pump();
+  }
+  template <typename Event>
+  void tell(Event e) {
+    std::vector<device::event> events;
+    events.emplace_back(std::move(e));
+    hub.dispatch(std::move(events));
+    pump();
+  }
+  /// The last submit gets a slot and says this text.
+  void say(const std::string& text) {
+    const request_id which = submitted.back().id;
+    tell(device::admitted{which, {}});
+    std::uint32_t index = 0;
+    for (const char c : text) tell(device::token{which, 0, index++, static_cast<unsigned char>(c), nullptr});
+  }
+  void ask(const std::string& method, const std::string& target) {
+    send(method, target);
+    pump();
+  }
+  [[nodiscard]] kept_exchange keep() { return {out, std::move(call)}; }
+  /// A new response.
+  [[nodiscard]] kept_exchange begin(const std::string& more) {
+    send("POST", "/v1/responses", R"({"input":"Hi","max_output_tokens":40,"temperature":0,)" + more + "}");
+    pump();
+    return keep();
+  }
+  [[nodiscard]] std::string id_of_the_turn() const { return sessions.opened.back().request_key; }
+
+  test::memory_sessions sessions{questions};
+  std::vector<device::submit> submitted;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(questions_about_responses, response_bench)
+
+BOOST_AUTO_TEST_CASE(one_that_is_being_tokenised_is_found_and_cancelled) {
+  context->settings.inline_text_bytes_max = 1;
+  const auto first = begin(R"("background":true)");
+  BOOST_TEST(first.out->status == 200u);
+  const std::string id = id_of_the_turn();
+  BOOST_REQUIRE_EQUAL(pool.long_work.size(), 1u);
+  ask("GET", "/v1/responses/" + id);
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(out->has(R"("status":"queued")"));
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(out->has("\"id\":\"" + id));
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto reader = keep();
+  BOOST_TEST(!reader.out->ended);
+
+  run_long_work();
+  BOOST_TEST(reader.out->ended);
+  BOOST_TEST(reader.out->has(R"("status":"cancelled")"));
+  ask("GET", "/v1/responses/" + id);
+  run_long_work();
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(out->has(R"("status":"cancelled")"));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_being_tokenised_cannot_be_taken_over_yet) {
+  context->settings.inline_text_bytes_max = 1;
+  const auto first = begin(R"("stream":true)");
+  const std::string id = id_of_the_turn();
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  BOOST_TEST(out->status == 409u);
+  BOOST_TEST(out->has("try again"));
+  run_long_work();
+  BOOST_TEST(first.out->has("client_gone"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_cancelled_is_not_taken_over) {
+  context->settings.inline_text_bytes_max = 1;
+  const auto first = begin(R"("stream":true)");
+  const std::string id = id_of_the_turn();
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  BOOST_TEST(out->status == 200u);
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  BOOST_TEST(out->status == 409u);
+  run_long_work();
+  BOOST_TEST(first.out->has(R"("status":"cancelled")"));
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_a_run_leaves_the_run_that_continues_it) {
+  auto first = begin(R"("stream":true)");
+  const std::string id = id_of_the_turn();
+  say("ab");
+  first.call->gone("client", 499);
+  pump();
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto second = keep();
+  BOOST_REQUIRE_EQUAL(submitted.size(), 2u);
+  say("c");
+  BOOST_TEST(second.out->has(R"("delta":"c")"));
+  first.call.reset();  // its connection goes only now
+  pump();
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(out->has(R"("status":"cancelled")"));
+  BOOST_TEST(second.out->ended);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_CASE(an_entry_of_the_table_is_removed_by_its_own_run) {
+  response_table table;
+  int old_visits = 0, new_visits = 0;
+  const auto older = table.enter("a", [&](const response_table::visit&) { ++old_visits; });
+  const auto newer = table.enter("a", [&](const response_table::visit&) { ++new_visits; });
+  table.leave("a", older);
+  const auto found = table.find("a");
+  BOOST_REQUIRE(found);
+  found({});
+  BOOST_TEST(old_visits == 0);
+  BOOST_TEST(new_visits == 1);
+  table.leave("a", newer);
+  BOOST_TEST(!table.find("a"));
+}
