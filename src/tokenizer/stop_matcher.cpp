@@ -43,19 +43,29 @@ std::optional<std::uint32_t> stop_matcher::step(char byte) {
   return longest;
 }
 
+void stop_matcher::follow(std::string_view text) {
+  for (std::uint32_t s = 0; s < stops_.size(); ++s) {
+    if (stops_[s].empty()) continue;
+    const std::size_t enough = std::min(text.size(), stops_[s].size() - 1);  // too short to complete it
+    for (const char byte : text.substr(text.size() - enough)) (void)advance(s, byte);
+  }
+}
+
 stop_matcher::outcome stop_matcher::push(std::string_view bytes, std::string& out) {
-  for (std::size_t i = 0; i < bytes.size() && !found_; ++i) {
-    found_ = step(bytes[i]);
-    if (!found_) continue;
+  for (std::size_t i = 0; i < bytes.size() && !found_.stop; ++i) {
+    found_.stop = step(bytes[i]);
+    if (!found_.stop) continue;
     held_.append(bytes.substr(0, i + 1));
-    out.append(held_, 0, held_.size() - stops_[*found_].size());
+    found_.dropped = std::min(held_.size(), stops_[*found_.stop].size());
+    out.append(held_, 0, held_.size() - found_.dropped);
     held_.clear();
   }
-  if (found_) return {found_};
+  if (found_.stop) return found_;
 
+  held_.append(bytes);
   std::size_t keep = 0;
   for (const progress& p : progress_) keep = std::max<std::size_t>(keep, p.matched);
-  held_.append(bytes);
+  keep = std::min(keep, held_.size());
   out.append(held_, 0, held_.size() - keep);
   held_.erase(0, held_.size() - keep);
   return {};

@@ -18,7 +18,11 @@ class stop_matcher {
 
   struct outcome {
     std::optional<std::uint32_t> stop;  ///< index into stops of the matched string
+    std::size_t dropped = 0;            ///< bytes at its end that were not released; all of it without follow()
   };
+  /// The stream continues this text, which was released before: a stop string may begin in it. A stop string that is
+  /// complete in it is not found. Call it before any push.
+  void follow(std::string_view text);
   /// Appends to `out` the bytes that cannot belong to a stop string. When a stop string is complete, appends the text
   /// before it and drops the rest; all later calls return the same outcome and append nothing.
   outcome push(std::string_view bytes, std::string& out);
@@ -41,8 +45,8 @@ class stop_matcher {
 
   std::vector<std::string> stops_;
   std::vector<progress> progress_;  // one per stop string
-  std::string held_;                // the end of the stream, as long as the largest `matched`
-  std::optional<std::uint32_t> found_;
+  std::string held_;                // the end of the stream, as long as the largest `matched`, without followed text
+  outcome found_;
 };
 
 }  // namespace skein::tokenizer

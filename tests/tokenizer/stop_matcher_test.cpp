@@ -109,6 +109,49 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_is_exact_after_every_byte) {
   }
 }
 
+/// The stream after a text that was released before.
+scan slowly_followed(const std::vector<std::string>& stops, const std::string& text, const std::string& stream) {
+  for (std::size_t end = 1; end <= stream.size(); ++end) {
+    const std::string seen = text + stream.substr(0, end);
+    std::optional<std::uint32_t> longest;
+    for (std::uint32_t s = 0; s < stops.size(); ++s)
+      if (seen.ends_with(stops[s]) && (!longest || stops[s].size() > stops[*longest].size())) longest = s;
+    if (longest) return {stream.substr(0, end - std::min(end, stops[*longest].size())), 0, longest};
+  }
+  std::size_t held = 0;
+  for (const std::string& stop : stops)
+    for (std::size_t n = 1; n < stop.size(); ++n)
+      if ((text + stream).ends_with(stop.substr(0, n))) held = std::max(held, std::min(n, stream.size()));
+  return {stream.substr(0, stream.size() - held), held, {}};
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_string_may_begin_in_the_text_before) {
+  stop_matcher matcher({"###"});
+  std::string out;
+  matcher.follow("ab##");
+  const auto found = matcher.push("#c", out);
+  BOOST_TEST((found.stop == 0u));
+  BOOST_TEST(found.dropped == 1u);
+  BOOST_TEST(out == "");
+
+  test::random_cases random;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> stops(1 + random.below(4));
+    for (auto& stop : stops) stop = random.text(1 + random.below(6), "ab");
+    const std::string text = random.text(random.below(9), "ab"), stream = random.text(random.below(12), "ab");
+    const std::string_view bytes = stream;
+    const scan expected = slowly_followed(stops, text, stream);
+    for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+      stop_matcher after(stops);
+      after.follow(text);
+      scan seen;
+      for (const auto piece : {bytes.substr(0, cut), bytes.substr(cut)}) seen.stop = after.push(piece, seen.text).stop;
+      seen.held = after.held();
+      BOOST_TEST_REQUIRE(seen == expected);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(after_a_stop_nothing_comes) {
   stop_matcher matcher({"stop"});
   std::string out;

@@ -42,7 +42,7 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   release(scratch_);
   if (outcome.stop) {
     stopped_ = matcher_.stops()[*outcome.stop];
-    if (shows_stop_) release(*stopped_);
+    if (shows_stop_) release(std::string_view(*stopped_).substr(stopped_->size() - outcome.dropped));
     waiting_.clear();  // these are behind the cut
   }
 }
@@ -67,10 +67,13 @@ void row_text::score(token_id token, const sampling::token_logprobs* logprobs) {
 }
 
 void row_text::go_on_after(const std::vector<token_id>& tokens) {
+  std::string text;
   for (const token_id token : tokens) {
     (void)is_hidden(vocabulary_.text(token));
-    release(vocabulary_.text(token));
+    text += vocabulary_.text(token);
   }
+  release(text);
+  matcher_.follow(text);
   bytes_out_ = 0;
 }
 

@@ -73,8 +73,8 @@ class row_text {
   /// Bytes of the tokens' text up to the cut; valid once finished. The cut removes a stop string and everything after
   /// it, and an incomplete character at the end.
   [[nodiscard]] std::uint64_t visible_bytes() const { return bytes_out_; }
-  /// Continues an interrupted answer with these tokens; its text is released first. None of these tokens count, and no
-  /// stop string begins in them. Call it before any push.
+  /// Continues an interrupted answer with these tokens; its text is released first. None of these tokens count. A stop
+  /// string that begins in them ends the row where it is complete, but they keep their text. Call it before any push.
   void go_on_after(const std::vector<token_id>& tokens);
   /// Bytes, counted as above, that are final: no stop string can remove them.
   [[nodiscard]] std::uint64_t certain_bytes() const {
