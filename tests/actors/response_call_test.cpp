@@ -4,21 +4,20 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/responses_api/response_id.hpp"
 #include "tests/actors/memory_sessions.hpp"
 #include "tests/actors/service_bench.hpp"
+#include "tests/support/failing_new.hpp"
 
-namespace {
-
-using namespace skein;
-using namespace skein::request;
+namespace skein::test {
 
 /// An exchange that stays open while others come.
 struct kept_exchange {
-  std::shared_ptr<test::response_recorder> out;
+  std::shared_ptr<response_recorder> out;
   std::unique_ptr<connection::http_call> call;
 };
 
-struct response_bench : test::service_bench {
+struct response_bench : service_bench {
   /// Runs what was posted, and answers what the log was asked, until nothing more happens. Long work waits.
   void pump() {
     for (bool more = true; more;) {
@@ -53,6 +52,15 @@ struct response_bench : test::service_bench {
     send(method, target);
     pump();
   }
+  /// Stores the only turn of its session.
+  void store(persistence::version_record turn) {
+    storage::session_record record;
+    record.key.id = protocol::conversation_of(turn.request_key).value();
+    record.uid = turn.id = 1;
+    auto& tree = sessions.trees.emplace(record.key.id, persistence::session_tree(record)).first->second;
+    tree.place(turn, "");
+    tree.add(std::move(turn), 0);
+  }
   [[nodiscard]] kept_exchange keep() { return {out, std::move(call)}; }
   /// A new response.
   [[nodiscard]] kept_exchange begin(const std::string& more) {
@@ -62,11 +70,9 @@ struct response_bench : test::service_bench {
   }
   [[nodiscard]] std::string id_of_the_turn() const { return sessions.opened.back().request_key; }
 
-  test::memory_sessions sessions{questions};
+  memory_sessions sessions{questions};
   std::vector<device::submit> submitted;
 };
-
-}  // namespace
 
 BOOST_FIXTURE_TEST_SUITE(questions_about_responses, response_bench)
 
@@ -137,6 +143,44 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_run_leaves_the_run_that_continues_it) {
   BOOST_TEST(second.out->ended);
 }
 
+BOOST_AUTO_TEST_CASE(events_count_in_the_budget_before_they_are_made) {
+  constexpr std::size_t deltas = 100'000;  // of one byte: a hundred times as many as the tokens of such a text
+  const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
+  const std::string path = "/v1/responses/" + id;
+  std::string steps = "1";
+  for (std::size_t i = 1; i < deltas; ++i) steps += ",1";
+  persistence::version_record turn;
+  turn.request_key = id;
+  turn.sampling = R"({"response":{"model":"tiny","content_steps":[)" + steps + "]}}";
+  turn.answer = std::string(deltas, 'x');
+  turn.finish_reason = "length";
+  const auto standard = context->settings.queue.bytes_max;
+  for (const char* const stopped : {"", "drain"}) {
+    turn.stop_reason = stopped;
+    turn.unfinished = *stopped != '\0';
+    sessions.trees.clear();
+    store(turn);
+    context->settings.queue.bytes_max = std::size_t{16} << 20;
+    using asked = std::pair<std::string, std::string>;
+    for (const auto& [method, target] : {asked{"GET", path + "?stream=true"}, asked{"POST", path + "/continue"}}) {
+      const failing_new no_room(std::size_t{8} << 20);
+      ask(method, target);
+      run_long_work();
+      BOOST_TEST(out->status == 413u);
+      BOOST_TEST(out->has("queue.bytes_max"));
+    }
+    call.reset();
+    BOOST_TEST(context->memory->held() == 0u);
+    context->settings.queue.bytes_max = standard;
+    if (turn.unfinished) continue;
+    ask("GET", path + "?stream=true");
+    run_long_work();
+    BOOST_TEST(out->status == 200u);
+    BOOST_TEST(out->has("\"sequence_number\":" + std::to_string(deltas)));
+    BOOST_TEST(context->memory->held() == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_CASE(an_entry_of_the_table_is_removed_by_its_own_run) {
@@ -153,3 +197,5 @@ BOOST_AUTO_TEST_CASE(an_entry_of_the_table_is_removed_by_its_own_run) {
   table.leave("a", newer);
   BOOST_TEST(!table.find("a"));
 }
+
+}  // namespace skein::test

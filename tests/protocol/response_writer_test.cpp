@@ -86,6 +86,24 @@ BOOST_AUTO_TEST_CASE(the_log_tells_the_same_from_any_number_on) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_size_of_events_is_known_before_they_are_written) {
+  response_facts facts;
+  facts.instructions = std::string(50'000, '"');
+  facts.tools = "[\"" + std::string(50'000, 'x') + "\"]";
+  for (const std::size_t step : {1u, 40u}) {
+    std::vector<std::uint32_t> steps(8000, static_cast<std::uint32_t>(step));
+    steps.insert(steps.begin() + 4000, 50'000, 0u);  // numbers without events
+    const response_text text{std::string(step * 8000, 'a'), std::string(step * 8000, '\n'), steps, steps};
+    const known_response known{facts, {}, text, {response_status::completed, "", "", false}};
+    for (const std::uint64_t after : {0u, 4000u, 4100u, 54'000u, 62'000u, 1'000'000u}) {
+      const std::size_t bytes = event_bytes(known.facts, known.text, after);
+      const std::size_t real = response_events(known, after, nullptr).size();
+      BOOST_TEST(real <= bytes);
+      if (after == 0) BOOST_TEST(bytes < 2 * real);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_late_follower_gets_the_events_so_far) {
   const response_writer writer({});
   const auto all = cut(deltas(writer));

@@ -139,6 +139,10 @@ std::string call_request::told_again(const answer_state* answer, std::optional<s
   return answer ? answer->call().request.writer->told_again(answer->head(), after) : std::string();
 }
 
+std::size_t call_request::told_again_bytes(const answer_state* answer, std::optional<std::uint64_t> after) {
+  return answer ? answer->call().request.writer->told_again_bytes(after) : 0;
+}
+
 std::string call_request::early_body(const answer_state* answer, bool begun) const {
   if (answer) return answer->call().request.writer->early_body(answer->head(), begun);
   return writer_ && head_ ? writer_->early_body(*head_, false) : std::string();

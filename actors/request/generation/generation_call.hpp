@@ -61,9 +61,12 @@ class generation_call final : public connection::http_call,
   [[nodiscard]] const tenant_id& tenant() const { return origin().who->tenant; }
   /// Whether it runs on without its reader.
   [[nodiscard]] bool runs_on() const { return background_ && !is(call_phase::ended); }
-  /// For responses: answer_writer::told_again and early_body.
+  /// For responses: answer_writer::told_again, told_again_bytes and early_body.
   [[nodiscard]] std::string told_again(std::optional<std::uint64_t> after) const {
     return request_.told_again(answer(), after);
+  }
+  [[nodiscard]] std::size_t told_again_bytes(std::optional<std::uint64_t> after) const {
+    return call_request::told_again_bytes(answer(), after);
   }
   [[nodiscard]] std::string early_body() const { return request_.early_body(answer(), run_ && run_->begun()); }
   /// Carries out an operator's order: ends the answer as if its text were complete.

@@ -9,6 +9,7 @@
 #include "actors/request/call/route.hpp"
 #include "actors/request/responses/response_items.hpp"
 #include "protocol/responses_api/response_id.hpp"
+#include "protocol/responses_api/response_writer.hpp"
 #include "storage/records/stop_reasons.hpp"
 
 namespace skein::request {
@@ -39,7 +40,7 @@ struct told_by_run {
 
 /// Runs on the run's io thread. A caller that may not see the run gets the same reply as if there were none.
 told_by_run ask(response_run* run, const caller& who, const response_question& question,
-                const run_output::follower& reader, const connection::header_list& headers) {
+                const run_output::follower& reader, const connection::header_list& headers, const byte_share& share) {
   if (!run || !who.sees(run->call->tenant())) return {};
   generation_call& call = *run->call;
   if (question.what == task::cancel) {
@@ -51,30 +52,44 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
     call.obey(order::park);
     return call.will_obey() ? told_by_run{true, false, "", not_begun(question.id)} : told_by_run();
   }
-  reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after)] {
+  const auto memory = hold_memory(share, call.told_again_bytes(question.how.after));
+  if (!memory) return {true, false, "", memory.error()};
+  reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after), memory = *memory]() mutable {
     out->begin_stream(200, stream_headers(headers));
-    if (!so_far.empty()) out->write(so_far);
+    if (!so_far.empty()) out->write(std::move(so_far));
+    memory.reset();
   });
   run->out->follow(reader);
   return {true, true, ""};
 }
 
-/// Reads a response from its version in the log, on any thread. Errors: those of read_logged, and too long.
+/// Reads a response from its version in the log, on any thread. Errors: those of read_logged and hold_memory, and too
+/// long. An imported version may make many more events of its text than a model does.
 result<told_response> read_response(const persistence::version_record& version, const response_question& question,
-                                    std::size_t bytes_max) {
+                                    std::size_t bytes_max, const byte_share& share) {
   auto logged = logged_response_of(version);
+  std::size_t bytes = protocol::reading_bytes(logged);
+  auto memory = hold_memory(share, bytes);
+  if (!memory) return memory.error();
   const auto known = protocol::read_logged(logged);
   if (!known) return known.error();
   const protocol::response_outcome& end = known->outcome;
   const bool goes_on = question.what == task::go_on, streams = question.what == task::stream || goes_on;
+  if (streams) {
+    bytes += protocol::event_bytes(known->facts, known->text, question.how.after);
+    memory->reset();
+    memory = hold_memory(share, bytes);
+    if (!memory) return memory.error();
+  }
   if (streams && (end.parked || (goes_on && end.reason == protocol::cut_at_limit)))
-    return told_response{{}, std::move(logged), known->facts.model};
-  if (streams) return told_response{protocol::response_events(*known, question.how.after, nullptr), {}, {}};
+    return told_response{{}, std::move(logged), known->facts.model, std::move(*memory)};
+  if (streams)
+    return told_response{protocol::response_events(*known, question.how.after, nullptr), {}, {}, std::move(*memory)};
   std::string body;
   protocol::json_writer out(body);
   protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
   if (body.size() > bytes_max) return answer_too_long(body.size(), bytes_max);
-  return told_response{std::move(body), {}, {}};
+  return told_response{std::move(body), {}, {}, {}};
 }
 
 }  // namespace
@@ -146,8 +161,8 @@ void response_call::read(std::string body) {
 void response_call::ask_run(const response_table::visitor& run) {
   run([question = question_, who = origin().who,
        reader = run_output::follower{out_, post_, origin().who, question_.how.after}, headers = origin().headers,
-       self = std::weak_ptr(self_)](response_run* found) {
-    auto told = ask(found, *who, question, reader, headers);
+       share = origin().share, self = std::weak_ptr(self_)](response_run* found) {
+    auto told = ask(found, *who, question, reader, headers, share);
     reader.post([self, told = std::move(told)]() mutable {
       const auto call = self.lock();
       if (!call || told.followed || (*call)->ended()) return;
@@ -183,9 +198,9 @@ void response_call::on_reply(persistence::reply& r) {
 /// Long responses are read on the worker pool, because they would block the io thread.
 void response_call::tell(persistence::shared_version version) {
   const std::size_t bytes = version->answer.size() + version->reasoning.size() + version->sampling.size();
-  auto work = [version = std::move(version), question = question_,
+  auto work = [version = std::move(version), question = question_, share = origin().share,
                bytes_max = context().settings.limits.response_bytes_max] {
-    return read_response(*version, question, bytes_max);
+    return read_response(*version, question, bytes_max, share);
   };
   if (bytes <= context().settings.inline_text_bytes_max) return told(work());
   auto back = [self = std::weak_ptr(self_)](result<told_response> told) {
@@ -198,15 +213,16 @@ void response_call::tell(persistence::shared_version version) {
 
 void response_call::told(result<told_response> told) {
   if (!told) return refuse(told.error());
+  memory_ = std::move(told->memory);
   if (told->parked) return go_on(*told->parked, told->model);
   streams() ? stream(std::move(told->text)) : answer(200, std::move(told->text));
 }
 
 void response_call::stream(std::string events) {
-  if (const auto room = hold_memory(origin().share, events.size()); !room) return refuse(room.error());
   out_->begin_stream(200, stream_headers(origin().headers));
   if (!events.empty()) out_->write(std::move(events));
   out_->end();
+  memory_.reset();
   plain_call::gone("", 200);
 }
 

@@ -28,6 +28,7 @@ struct told_response {
   std::string text;                                 ///< the JSON or the events to send
   std::optional<protocol::logged_response> parked;  ///< resume this one instead
   std::string model;                                ///< its model
+  byte_budget::lease memory;                        ///< of the events, or of those that the resumed one begins with
 };
 
 /// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is asked on its own io thread; others
@@ -64,6 +65,7 @@ class response_call final : public plain_call, public persistence_client {
   std::shared_ptr<connection::response_writer> out_;
   persistence::return_address ticket_;
   std::unique_ptr<connection::http_call> continued_;
+  byte_budget::lease memory_;                                                      // of earlier events
   std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for late results
 };
 

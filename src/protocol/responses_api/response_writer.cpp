@@ -37,6 +37,21 @@ token_usage in_all(token_usage usage, const response_facts& facts) {
   return usage;
 }
 
+/// The deltas in these steps with numbers above `after`, a few more at most. `number`: of the first.
+std::size_t deltas_after(const std::vector<std::uint32_t>& steps, std::uint64_t after, std::uint64_t& number) {
+  std::size_t deltas = 0;
+  for (const std::uint32_t step : steps) deltas += number++ >= after && step > 0 ? 1 : 0;
+  return deltas;
+}
+
+/// JSON of the request's fields.
+std::size_t fact_bytes(const response_facts& f) {
+  std::size_t bytes = json_bytes(f.instructions.value_or("")) + f.text_format.size() + f.tools.size() +
+                      f.tool_choice.size() + json_bytes(f.user);
+  for (const auto& [name, value] : f.metadata) bytes += json_bytes(name) + json_bytes(value);
+  return bytes;
+}
+
 }  // namespace
 
 /// The pending events, and the text so far.
@@ -313,12 +328,30 @@ std::string response_writer::told_again(const answer_head& head, std::optional<s
   return response_writer(facts_, told_->text, after).begin_event(head, 0);
 }
 
+std::size_t response_writer::told_again_bytes(std::optional<std::uint64_t> after) const {
+  return told_->next == 0 ? 0 : event_bytes(facts_, told_->text, after);
+}
+
 std::string response_writer::early_body(const answer_head& head, bool begun) const {
   std::string json;
   json_writer out(json);
   const response_outcome now{begun ? response_status::in_progress : response_status::queued, "", "", false};
   write_response(out, named(facts_, head), told_->text, now, nullptr, nullptr);
   return json;
+}
+
+std::size_t event_bytes(const response_facts& facts, const response_text& text, std::optional<std::uint64_t> after) {
+  constexpr std::size_t frame = 288;                   // an event without its text: names, numbers, ids
+  constexpr std::size_t others = 16, per_call = 4;     // events that are no deltas
+  constexpr std::size_t responses = 4, object = 2048;  // events with the whole object, and its other fields
+  constexpr std::size_t copies = 5;                    // of a text: in its deltas, and in each event at its end
+  std::uint64_t number = 0;                            // too low, since other events have numbers, too
+  std::size_t events = others + per_call * text.calls.size();
+  for (const auto* const steps : {&text.reasoning_steps, &text.content_steps, &text.call_steps})
+    events += deltas_after(*steps, after.value_or(0), number);
+  std::size_t bytes = json_bytes(text.reasoning) + json_bytes(text.content);
+  for (const auto& call : text.calls) bytes += json_bytes(call.name) + json_bytes(call.arguments);
+  return events * frame + copies * bytes + responses * (object + fact_bytes(facts));
 }
 
 std::string_view events_after(std::string_view events, std::uint64_t after) {

@@ -32,6 +32,7 @@ class response_writer final : public answer_writer {
   std::string remembered(const answer_head& head, const token_usage& usage) const override;
 
   std::string told_again(const answer_head& head, std::optional<std::uint64_t> after) const override;
+  std::size_t told_again_bytes(std::optional<std::uint64_t> after) const override;
   std::string early_body(const answer_head& head, bool begun) const override;
 
   [[nodiscard]] const response_facts& facts() const { return facts_; }
@@ -45,6 +46,10 @@ class response_writer final : public answer_writer {
   const response_facts facts_;
   const std::unique_ptr<telling> told_;
 };
+
+/// Approximate bytes of the events with numbers above `after`, those of the end included.
+[[nodiscard]] std::size_t event_bytes(const response_facts& facts, const response_text& text,
+                                      std::optional<std::uint64_t> after);
 
 /// `events` without the leading ones whose number is not above `after`.
 [[nodiscard]] std::string_view events_after(std::string_view events, std::uint64_t after);

@@ -353,6 +353,14 @@ std::optional<token_usage> reported_usage_in(std::string_view settings) {
   return token_usage{number("prompt"), number("completion"), number("cached"), number("reasoning")};
 }
 
+std::size_t reading_bytes(const logged_response& logged) {
+  // json_document: the padded text, its strings, and a few numbers for each value.
+  constexpr std::size_t copies = 3, value_bytes = 24;
+  const auto ends_value = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
+  const auto values = static_cast<std::size_t>(std::ranges::count_if(logged.settings, ends_value));
+  return copies * logged.settings.size() + value_bytes * values + 2 * (logged.reasoning.size() + logged.answer.size());
+}
+
 result<known_response> read_logged(const logged_response& logged) {
   return with_settings(logged,
                        [&](const object_reader&, const object_reader& response) { return known(logged, response); });

@@ -53,6 +53,8 @@ struct known_response {
   response_text text;
   response_outcome outcome;
 };
+/// Approximate bytes that reading it takes, the result included. Many times its size if it consists of numbers.
+[[nodiscard]] std::size_t reading_bytes(const logged_response& logged);
 /// Errors: not_found if the turn was created by another route.
 [[nodiscard]] result<known_response> read_logged(const logged_response& logged);
 
