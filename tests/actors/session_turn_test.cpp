@@ -320,33 +320,6 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_kept_aside_and_can_be_continued) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stop_string_may_begin_before_an_interruption) {
-  for (const bool shown : {false, true}) {
-    bench b;
-    const std::string said = "ab###cd";
-    std::size_t at = 0;
-    b.next = [&](const std::vector<token_id>&) { return static_cast<unsigned char>(said.at(at++)); };
-    const std::string more = R"("max_tokens":9,"temperature":0,"stop_tokens":["###"])" +
-                             std::string(shown ? R"(,"include_stop_str_in_output":true})" : "}");
-    test::call_origin origin;
-    origin.dialect = &dialects::state;
-    b.begin(R"({"session_id":"s","contents":["p"],)" + more, std::move(origin));
-    b.start_device();
-    for (int i = 0; i < 4; ++i) b.sample();
-    b.tell(device::row_finished{b.submitted.back().id, 0, device::finish_cause::shutdown});
-    b.settle();
-    b.ran = b.submitted.size();
-    BOOST_TEST(b.member("content") == "ab##");
-
-    b.ask(R"({"session_id":"s","continue":true,)" + more, dialects::state);
-    BOOST_TEST(at == 5u);
-    BOOST_TEST(b.member("content") == (shown ? "#" : ""));
-    BOOST_TEST(b.has(R"("finish_reason":"stop")"));
-    BOOST_TEST(b.sessions.head("s").answer == (shown ? "ab###" : "ab##"));  // the client has the first two
-    check_states(b, "s");
-  }
-}
-
 BOOST_AUTO_TEST_CASE(a_running_answer_is_noted_now_and_then) {
   bench b;
   b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":40,"stop_tokens":["zzz"]})", dialects::state);

@@ -135,17 +135,9 @@ const protocol::answer_head& call_request::head(const protocol::generation_reque
   return *head_;
 }
 
-std::string call_request::told_again(const answer_state* answer, std::optional<std::uint64_t> after) const {
-  return answer ? answer->call().request.writer->told_again(answer->head(), after) : std::string();
-}
-
-std::size_t call_request::told_again_bytes(const answer_state* answer, std::optional<std::uint64_t> after) {
-  return answer ? answer->call().request.writer->told_again_bytes(after) : 0;
-}
-
-std::string call_request::early_body(const answer_state* answer, bool begun) const {
-  if (answer) return answer->call().request.writer->early_body(answer->head(), begun);
-  return writer_ && head_ ? writer_->early_body(*head_, false) : std::string();
+answer_so_far call_request::so_far(const answer_state* answer, bool begun) const {
+  if (answer) return {answer->call().request.writer.get(), &answer->head(), begun};
+  return head_ ? answer_so_far{writer_.get(), &*head_} : answer_so_far();
 }
 
 void call_request::feed(protocol::fed_text text, const session_turn& turn) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "actors/request/answer/answer_state.hpp"
+#include "actors/request/generation/answer_so_far.hpp"
 #include "actors/request/generation/call_origin.hpp"
 #include "actors/request/generation/session_part.hpp"
 #include "actors/request/shared/request_register.hpp"
@@ -35,11 +36,8 @@ class call_request {
   /// The head of the answer, which gets its id at the first call. `turn`: of the session; null: none.
   [[nodiscard]] const protocol::answer_head& head(const protocol::generation_request& request,
                                                   const call_origin& origin, const session_turn* turn);
-  /// For responses: answer_writer::told_again, told_again_bytes and early_body. `answer`: null until there is one;
-  /// `begun`: a prompt had a slot.
-  [[nodiscard]] std::string told_again(const answer_state* answer, std::optional<std::uint64_t> after) const;
-  [[nodiscard]] static std::size_t told_again_bytes(const answer_state* answer, std::optional<std::uint64_t> after);
-  [[nodiscard]] std::string early_body(const answer_state* answer, bool begun) const;
+  /// For responses. `answer`: null until there is one; `begun`: a prompt had a slot.
+  [[nodiscard]] answer_so_far so_far(const answer_state* answer, bool begun) const;
 
   /// The text that a session's turn feeds, or the answer that it continues.
   void feed(protocol::fed_text text, const session_turn& turn);

@@ -242,7 +242,7 @@ void generation_call::submit() {
   submit_more();
   if (is(call_phase::ended)) return;
   if (run_->answer().over()) write_ready();  // no tokens were requested
-  if (obeys_later_) obey(*obeys_later_);
+  if (obeys_later_) obey(*std::exchange(obeys_later_, std::nullopt));
   session_.drop_copies();
 }
 
@@ -377,10 +377,8 @@ outcome generation_call::obey(order what) {
 void generation_call::stop_answer(order what) {
   if (!is(call_phase::generating)) {
     if (!session_.is_named()) return refuse({error_kind::conflict, "Request cancelled", ""});
-    if (!run_ || run_->running() == 0) {
-      if (obeys_later_ != order::stop) obeys_later_ = what;  // what is cancelled is not resumed
-      return;
-    }
+    const bool cancelled = obeys_later_ == order::stop;  // then it is not resumed
+    if (!run_ || run_->running() == 0) return void(obeys_later_ = cancelled ? order::stop : what);
     run_->answer().on_admitted(0);
     if (run_->answer().call().request.stream) output_.begin_stream();
   }

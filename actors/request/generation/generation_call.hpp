@@ -61,20 +61,12 @@ class generation_call final : public connection::http_call,
   [[nodiscard]] const tenant_id& tenant() const { return origin().who->tenant; }
   /// Whether it runs on without its reader.
   [[nodiscard]] bool runs_on() const { return background_ && !is(call_phase::ended); }
-  /// For responses: answer_writer::told_again, told_again_bytes and early_body.
-  [[nodiscard]] std::string told_again(std::optional<std::uint64_t> after) const {
-    return request_.told_again(answer(), after);
-  }
-  [[nodiscard]] std::size_t told_again_bytes(std::optional<std::uint64_t> after) const {
-    return call_request::told_again_bytes(answer(), after);
-  }
-  [[nodiscard]] std::string early_body() const { return request_.early_body(answer(), run_ && run_->begun()); }
+  /// For responses.
+  [[nodiscard]] answer_so_far so_far() const { return request_.so_far(answer(), run_ && run_->begun()); }
   /// Carries out an operator's order: ends the answer as if its text were complete.
   outcome obey(order what);
-  /// An order was accepted, and is carried out once the device has the request. Until then the log has no answer.
-  [[nodiscard]] bool will_obey() const {
-    return obeys_later_ && (is(call_phase::tokenising) || is(call_phase::finding_prefix));
-  }
+  /// An order waits until the device has the request. The log has no answer until then.
+  [[nodiscard]] bool will_obey() const { return obeys_later_ && !is(call_phase::ended); }
   [[nodiscard]] call_phase phase() const { return phase_.now(); }
 
   void on_event(std::uint32_t prompt, device::event& e) override;

@@ -45,16 +45,17 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
   generation_call& call = *run->call;
   if (question.what == task::cancel) {
     call.obey(order::stop);
-    return call.will_obey() ? told_by_run{true, false, call.early_body()} : told_by_run();
+    return call.will_obey() ? told_by_run{true, false, call.so_far().early_body()} : told_by_run();
   }
-  if (question.what == task::tell) return {true, false, call.early_body()};
+  if (question.what == task::tell) return {true, false, call.so_far().early_body()};
   if (!call.runs_on()) {
     call.obey(order::park);
     return call.will_obey() ? told_by_run{true, false, "", not_begun(question.id)} : told_by_run();
   }
-  const auto memory = hold_memory(share, call.told_again_bytes(question.how.after));
+  const answer_so_far known = call.so_far();
+  const auto memory = hold_memory(share, known.told_again_bytes(question.how.after));
   if (!memory) return {true, false, "", memory.error()};
-  reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after), memory = *memory]() mutable {
+  reader.post([out = reader.out, headers, so_far = known.told_again(question.how.after), memory = *memory]() mutable {
     out->begin_stream(200, stream_headers(headers));
     if (!so_far.empty()) out->write(std::move(so_far));
     memory.reset();
