@@ -156,6 +156,7 @@ BOOST_AUTO_TEST_CASE(labels_are_held_to_the_limits_of_the_api) {
   refused_for("version 3.role", "257 bytes", [&](auto& f) { f.versions[2].messages = {{text(257), "content"}}; });
   refused_for("version 1.stop_reason", "100000 bytes", [&](auto& f) { f.versions[0].stop_reason = text(100'000); });
   refused_for("version 1.finish_reason", "257 bytes", [&](auto& f) { f.versions[0].finish_reason = text(257); });
+  refused_for("version 1.sampling", "16777217 bytes", [&](auto& f) { f.versions[0].sampling = text(16777217); });
   refused_for("version 1.template_name", "257 bytes", [&](auto& f) { f.versions[0].template_name = text(257); });
 
   const auto largest = read_with([&](auto& f) {

@@ -16,6 +16,8 @@ const version_outline* find(std::span<const version_outline> versions, version_i
 
 constexpr std::size_t identity_bytes_max = 1024;  // of a model or a tuned state
 constexpr std::size_t word_bytes_max = 256;       // a role, a reason: longer than any that the program writes
+/// Settings of a version, which repeat fields of its request. They are JSON, which takes many times as much when read.
+constexpr std::size_t settings_bytes_max = std::size_t{16} << 20;
 
 error too_long(std::string field, std::size_t bytes, std::size_t bytes_max) {
   std::string why = field + ": " + std::to_string(bytes) + " bytes are too many; at most " + std::to_string(bytes_max) +
@@ -50,6 +52,7 @@ result<void> check_words(const version_record& v) {
                                    {"stop_reason", v.stop_reason},
                                    {"template_name", v.template_name}})
     if (word.size() > word_bytes_max) return too_long(field(name), word.size(), word_bytes_max);
+  if (v.sampling.size() > settings_bytes_max) return too_long(field("sampling"), v.sampling.size(), settings_bytes_max);
   for (const auto& said : v.messages)
     if (said.role.size() > word_bytes_max) return too_long(field("role"), said.role.size(), word_bytes_max);
   return {};
