@@ -23,7 +23,8 @@ struct version_outline {
 [[nodiscard]] result<void> check_session(const session_record& session, std::span<const version_outline> versions);
 
 /// Checks that the labels of an imported session are within the API's limits: title and metadata, and for each version
-/// the request key, the roles and the finish and stop reasons. Settings have at most 16 MiB. Errors: bad_file, with the field.
+/// the request key, the roles and the finish and stop reasons. Settings have at most 16 MiB. Errors: bad_file, with the
+/// field.
 [[nodiscard]] result<void> check_labels(const session_record& session, std::span<const version_record> versions);
 
 }  // namespace skein::storage
