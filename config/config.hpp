@@ -67,6 +67,7 @@ struct limit_settings {
   std::uint32_t stop_bytes_max = 256;
   std::uint32_t logit_bias_max = 1024;
   std::uint32_t mixture_max = 8;
+  std::uint32_t tools_max = 128;
   std::uint32_t json_depth_max = 64;
   std::uint64_t grammar_bytes_max = 256ull << 10;
   std::uint64_t grammar_steps_max = 60'000'000;
@@ -174,6 +175,7 @@ struct log_settings {
 struct drain_settings {
   std::uint64_t grace_ms = 5000;
   std::uint64_t timeout_ms = 30'000;
+  std::uint64_t flush_ms = 10'000;
 };
 
 /// Chat answers that were interrupted by /v1/server/pause.

@@ -259,6 +259,7 @@ std::vector<key> make_keys() {
           .range(0, limits::logit_bias_max),  // not live: the GPU engine has allocated its buffers
       setting<&config::limits, &l::mixture_max>("limits", "mixture_max", "States in one mixture.")
           .range(1, limits::mixture_max),
+      limit<&l::tools_max>("tools_max", 0, limits::tools_max, "Functions in the tools of a request."),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting depth of a JSON body."),
       limit<&l::grammar_bytes_max>("grammar_bytes_max", 0, limits::grammar_bytes_max,
                                    "Bytes of the schema, pattern or grammar that an answer must match; 0: none is "
@@ -495,6 +496,10 @@ std::vector<key> make_keys() {
                                        "Milliseconds after SIGTERM during which new requests are answered with 503."),
       drain<&drain_settings::timeout_ms>("timeout_ms",
                                          "Milliseconds after SIGTERM during which running answers may finish."),
+      drain<&drain_settings::flush_ms>(
+          "flush_ms",
+          "Milliseconds at the end in which states of sessions that are only in memory are "
+          "written. Turns whose states were not written are processed again later."),
 
       pause<&pause_settings::requests_max>("requests_max", 65536,
                                            "Chat answers of one tenant, interrupted by /v1/server/pause, that are "

@@ -32,6 +32,7 @@ inline constexpr std::uint32_t prompts_max = 65536;
 inline constexpr std::uint32_t max_tokens_max = 1u << 30;
 inline constexpr std::uint32_t prompt_tokens_max = 1u << 28;
 inline constexpr std::uint32_t stops_max = 1024;
+inline constexpr std::uint32_t tools_max = 4096;
 inline constexpr std::uint32_t stop_bytes_max = 65536;
 inline constexpr std::uint32_t logit_bias_max = 65536;
 inline constexpr std::uint64_t grammar_bytes_max = 1ull << 20, grammar_steps_max = 10'000'000'000;

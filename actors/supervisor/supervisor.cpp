@@ -56,12 +56,11 @@ constexpr auto drain_poll = 10ms;
 constexpr auto farewell = 5s;             // for responses that are still in socket buffers
 constexpr auto hurried_farewell = 500ms;  // after a second signal
 constexpr auto device_patience = 3s;      // for the device to end, after the time for its requests and their last bytes
-constexpr auto flush_time = 10s;          // for writing dirty states to disk
-constexpr auto hurried_flush_time = 3s;   // after a second signal
+constexpr auto hurried_flush_time = 3s;   // for writing dirty states to disk after a second signal, at most
 constexpr auto report_time = 1s;          // between two reports to a service manager; less if its watchdog is shorter
 constexpr auto more_time = 30s;           // timeout extension requested while a load makes progress
 constexpr auto load_patience = 120s;      // without progress of a load
-constexpr auto flush_patience = 2s;       // for a disk that does not respond, after flush_time
+constexpr auto flush_patience = 2s;       // for a disk that does not respond, after drain.flush_ms
 
 /// The result of the loader thread.
 struct opened_parts {
@@ -477,7 +476,8 @@ void server::await_end() {
 /// The device has sent its last states and the calls their last turns: now dirty states are written.
 void server::await_flush() {
   const steady_time now = real_clock().now();
-  const duration patience = signals_seen_ > 1 ? duration(hurried_flush_time) : duration(flush_time);
+  const duration usual = std::chrono::milliseconds(live_->drain.flush_ms);
+  const duration patience = signals_seen_ > 1 ? std::min<duration>(hurried_flush_time, usual) : usual;
   if (!flush_until_ || *flush_until_ > now + patience) {
     flush_until_ = now + patience;
     if (!persistence_->inbox().push_urgent(persistence::shutdown{*flush_until_})) persistence_->inbox().close();

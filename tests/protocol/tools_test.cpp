@@ -51,6 +51,17 @@ std::string prompt_of(const generation_request& r) { return render_chat(r.messag
 
 BOOST_AUTO_TEST_SUITE(tools_of_requests)
 
+BOOST_AUTO_TEST_CASE(more_functions_than_the_limit_are_refused) {
+  request_limits limits;
+  limits.tools_max = 2;
+  BOOST_TEST(read_request(tools_base + tools + "}", dialects::chat, {}, limits).request.has_value());
+  limits.tools_max = 1;
+  const auto found = read_request(tools_base + tools + "}", dialects::chat, {}, limits);
+  BOOST_REQUIRE(!found.request.has_value());
+  BOOST_TEST(found.request.error().field == "tools");
+  BOOST_TEST(found.request.error().message == "tools must have at most 1 functions");
+}
+
 BOOST_AUTO_TEST_CASE(the_model_reads_the_tools) {
   const auto r = read_tools(tools);
   BOOST_TEST(

@@ -198,14 +198,15 @@ turn_form tool_form(const model_preset& preset) {
   return headed ? turn_form::headings : turn_form::names;
 }
 
-void read_tools(const object_reader& body, turn_form form, bool namespaces, generation_request& out) {
+void read_tools(const object_reader& body, const tool_reading& how, generation_request& out) {
+  const turn_form form = how.form;
   const bool headed = form == turn_form::headings;
   const auto has_calls = [](const chat_message& m) { return m.calls || m.role == "tool"; };
   if (headed && std::ranges::any_of(out.messages, has_calls)) out.style.turns = form;
   const auto wish = read_choice(body);
   const bool several = body.boolean("parallel_tool_calls").value_or(true);
   if (body.fault().found() || wish.how == tool_wish::mode::none) return;  // then tools of any kind are harmless
-  auto [tools, other, notes] = read_tool_list(body, namespaces);
+  auto [tools, other, notes] = read_tool_list(body, how.namespaces, how.functions_max);
   if (body.fault().found()) return;
   const bool required = wish.how == tool_wish::mode::required;
   // An answer that could have called one of the others is not the answer that the client asked for.

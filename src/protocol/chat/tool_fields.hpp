@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,11 +10,16 @@
 
 namespace skein::protocol {
 
+/// How tools are read.
+struct tool_reading {
+  turn_form form;               ///< of a conversation with tools
+  bool namespaces;              ///< functions may be of one, as in the Responses API
+  std::uint32_t functions_max;  ///< limits.tools_max
+};
 /// Reads tools, tool_choice and parallel_tool_calls of the chat and the Responses API, after the messages. Adds a
 /// system message that describes the tools, and the constraint that calls must match: from the start of the answer if a
-/// call is required, from the mark of a call if it is not. `form`: of a conversation with tools. `namespaces`:
-/// functions may be of one, as in the Responses API. Reports errors to the body's fault.
-void read_tools(const object_reader& body, turn_form form, bool namespaces, generation_request& out);
+/// call is required, from the mark of a call if it is not. Reports errors to the body's fault.
+void read_tools(const object_reader& body, const tool_reading& how, generation_request& out);
 /// The form that a model's setting names; auto: that of its own chat template.
 [[nodiscard]] turn_form tool_form(const model_preset& preset);
 

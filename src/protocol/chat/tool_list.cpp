@@ -9,7 +9,6 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t tools_max = 128;
 constexpr std::string_view slash = "/";
 
 bool is_tool_name(std::string_view name) {
@@ -28,7 +27,8 @@ std::string read_tool_name(const object_reader& of) {
 
 class list_reader {
  public:
-  list_reader(const object_reader& body, bool namespaces) : body_(body), namespaces_(namespaces) {}
+  list_reader(const object_reader& body, bool namespaces, std::size_t functions_max)
+      : body_(body), namespaces_(namespaces), functions_max_(functions_max) {}
 
   /// The elements of `tools` of the body or of a namespace, whose name is `space`.
   void read(const object_reader& of, std::string_view space) {
@@ -77,7 +77,8 @@ class list_reader {
 
   /// The Responses API has no member `function`.
   void read_function(const object_reader& element, std::string_view space) {
-    if (found_.functions.size() == tools_max) return body_.refuse("tools", "must have at most 128 functions");
+    if (found_.functions.size() >= functions_max_)
+      return body_.refuse("tools", "must have at most " + std::to_string(functions_max_) + " functions");
     const auto function = element.object("function");
     const object_reader& of = function ? *function : element;
     tool one;
@@ -97,6 +98,7 @@ class list_reader {
 
   const object_reader& body_;
   const bool namespaces_;
+  const std::size_t functions_max_;
   tool_list found_;
 };
 
@@ -128,8 +130,8 @@ std::string name_in(const object_reader& object) {
   return qualified_name(object.text("namespace").value_or(""), object.text("name").value_or(""));
 }
 
-tool_list read_tool_list(const object_reader& body, bool namespaces) {
-  list_reader reader(body, namespaces);
+tool_list read_tool_list(const object_reader& body, bool namespaces, std::size_t functions_max) {
+  list_reader reader(body, namespaces, functions_max);
   reader.read(body, "");
   return std::move(reader).take();
 }

@@ -38,8 +38,9 @@ struct name_parts {
 /// The qualified name of an object with the members `name` and, if the function is of a namespace, `namespace`.
 [[nodiscard]] std::string name_in(const object_reader& object);
 
-/// Reads `tools` of the chat API, and with `namespaces` those of the Responses API. Reports errors to the body's fault.
-[[nodiscard]] tool_list read_tool_list(const object_reader& body, bool namespaces);
+/// Reads `tools` of the chat API, and with `namespaces` those of the Responses API, at most `functions_max` functions.
+/// Reports errors to the body's fault.
+[[nodiscard]] tool_list read_tool_list(const object_reader& body, bool namespaces, std::size_t functions_max);
 
 /// The qualified names in a list of tools that was read before.
 [[nodiscard]] std::vector<std::string> names_in(json_value tools);

@@ -42,7 +42,7 @@ void read_conversation(const object_reader& body, const reading& by, generation_
   if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient, form);
   out.style.no_think_opening = by.preset.no_think_opening;
   choose_template(by.preset, out.style);
-  read_tools(body, form, false, out);
+  read_tools(body, {form, false, by.limits.tools_max}, out);
 }
 
 void read_spoken_conversation(const object_reader& body, const reading& by, generation_request& out) {

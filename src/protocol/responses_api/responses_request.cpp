@@ -265,7 +265,7 @@ void read_input(const object_reader& body, const reading& by, generation_request
   out.style.no_think_opening = by.preset.no_think_opening;
   choose_template(by.preset, out.style);
   read_text_format(body, out);
-  read_tools(body, tool_form(by.preset), true, out);
+  read_tools(body, {tool_form(by.preset), true, by.limits.tools_max}, out);
 }
 
 void read_response_options(const object_reader& body, const reading& by, generation_request& out) {
@@ -388,7 +388,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
     read_text_format(response, r);
-    read_tools(response, tool_form(preset), true, r);
+    read_tools(response, {tool_form(preset), true, config::limits::tools_max}, r);
     r.messages.clear();  // the conversation has them
     r.stream = true;
     r.model = k.facts.model;
