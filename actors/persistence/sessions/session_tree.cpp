@@ -179,6 +179,12 @@ void session_tree::begin_with(std::string model_identity, std::string initial_st
   record_.initial_state = std::move(initial_state);
 }
 
+version_id session_tree::finished_below(version_id v) const {
+  for (auto it = versions_.lower_bound(v); it != versions_.begin();)
+    if (const version_record& one = *(--it)->second; !one.deleted && !one.unfinished) return one.id;
+  return storage::beginning;
+}
+
 session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms) const {
   removal r{record_, {}, {}};
   if (children_.contains(v)) {
@@ -189,8 +195,7 @@ session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms
     do r.gone.push_back(at->id), at = find(at->parent);
     while (at && at->deleted && children_.count(at->id) == 1);
   }
-  const auto stays = [&](version_id id) { return id != v && offers(id); };
-  while (!stays(r.record.head)) r.record.head = versions_.at(r.record.head)->parent;
+  if (r.record.head == v) r.record.head = finished_below(v);
   r.record.total_tokens = total_tokens(r.record.head);
   r.record.versions -= static_cast<std::uint32_t>(r.gone.size());
   for (const version_id id : r.gone)

@@ -79,8 +79,8 @@ class session_tree {
   void set_head(version_id v, std::int64_t now_ms);
 
   /// The effect of deleting a version. A version with children is only marked as deleted; a leaf is removed, together
-  /// with the marked ancestors that only it needed. If the head is deleted, its nearest remaining ancestor becomes the
-  /// head.
+  /// with the marked ancestors that only it needed. If the head is deleted, the finished version with the highest
+  /// number below it becomes the head; versions above it are those that a rollback left behind.
   struct removal {
     session_record record;  ///< the record afterwards
     std::vector<version_id> gone;
@@ -118,6 +118,7 @@ class session_tree {
  private:
   friend session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms);
   void link(const version_record& v);
+  [[nodiscard]] version_id finished_below(version_id v) const;
   [[nodiscard]] const history_hash* history_of(version_id v) const;
 
   session_record record_;

@@ -72,7 +72,7 @@ struct model_session {
     else
       do up = versions.extract(up).mapped().parent;
       while (up != 0 && versions.at(up).deleted && is_last(up));
-    while (!offers(head)) head = versions.contains(head) ? versions.at(head).parent : up;
+    while (!offers(head)) --head;
   }
   const tokens_t& tokens(version_id v) const {
     static const tokens_t none;

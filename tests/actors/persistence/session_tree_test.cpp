@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_version_in_the_middle_is_marked_and_one_at_the_end_goes_w
   remove(d);
   BOOST_TEST(!t.tree.has(d));
   BOOST_TEST(t.tree.has(a));  // b goes on from it
-  BOOST_TEST(t.tree.record().head == 0u);
+  BOOST_TEST(t.tree.record().head == c);
   BOOST_TEST(t.tree.record().used_ms == 7);
   remove(b);
   remove(c);
@@ -289,6 +289,26 @@ BOOST_AUTO_TEST_CASE(a_version_in_the_middle_is_marked_and_one_at_the_end_goes_w
   BOOST_TEST(t.tree.record().versions == 0u);
   BOOST_TEST(t.tree.record().log_bytes == 0u);
   restored();
+}
+
+BOOST_AUTO_TEST_CASE(without_its_head_a_session_ends_at_the_last_finished_version_before_it) {
+  grown_tree t;
+  const auto remove = [&](version_id v) { t.tree.remove(t.tree.removal_of(v, 7)); };
+  const auto a = t.grow(0, "a", {1}), b = t.grow(a, "b", {2}), c = t.grow(a, "c", {3});
+  remove(c);
+  BOOST_TEST(t.tree.record().head == b);
+  BOOST_TEST(t.tree.record().total_tokens == 2u);
+  // A turn that continued a broken answer goes, and the answer can be continued again.
+  const auto broken = t.grow(b, "d", {4}, true);
+  const auto next = t.grow(broken, "e", {5});
+  remove(next);
+  BOOST_TEST(t.tree.record().head == b);
+  BOOST_REQUIRE(t.tree.unfinished() != nullptr);
+  BOOST_TEST(t.tree.unfinished()->id == broken);
+  // What a rollback left behind does not come back.
+  t.tree.set_head(a, 7);
+  remove(a);
+  BOOST_TEST(t.tree.record().head == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_has_the_path_and_nothing_else) {
