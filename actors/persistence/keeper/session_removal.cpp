@@ -9,7 +9,9 @@
 namespace skein::persistence {
 namespace {
 
-constexpr std::uint32_t prefixed_page = 1000;  // sessions that are looked up at once
+// Sessions that are removed at once, and their bytes in the log: they are loaded to be removed.
+constexpr std::uint32_t piece_sessions = 200;
+constexpr std::uint64_t piece_bytes = 16u << 20;
 
 }  // namespace
 
@@ -19,41 +21,63 @@ void session_removal::handle(remove_session&& q) {
     const auto v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
     return v ? remove_branch(q.reply, **entry, v->id) : replies_.refuse(q.reply, unknown_turn(q.turn));
   }
-  std::vector<session_key> keys{q.session};
-  if (q.with_prefix) {
-    if (const auto ok = add_prefixed(q.session, keys); !ok) return replies_.refuse(q.reply, ok.error());
-  } else if (remove_as_branch(q)) {
-    return;
-  }
-  removal r{{}, 0, q.reply};
-  for (const auto& key : keys) {
-    auto entry = sessions_.entry_of(key);
-    if (!entry && entry.error().kind == error_kind::damaged) {
-      if (auto ok = erase_damaged(key); !ok) return replies_.refuse(q.reply, ok.error());
-      ++r.freed;
-      continue;
-    }
-    if (!entry) return replies_.refuse(q.reply, entry.error());
-    if ((*entry)->busy()) return replies_.refuse(q.reply, session_busy());
-    if ((*entry)->tree) r.gone.push_back(key);
-  }
-  if (r.gone.empty() && r.freed == 0 && !q.with_prefix) return replies_.refuse(q.reply, unknown(q.session));
+  if (q.with_prefix) return remove_prefixed(q);
+  if (remove_as_branch(q)) return;
+  removal r{.to = q.reply};
+  if (const auto ok = take(q.session, r); !ok) return replies_.refuse(q.reply, ok.error());
+  if (r.gone.empty() && r.count == 0) return replies_.refuse(q.reply, unknown(q.session));
   begin(std::move(r));
 }
 
-/// Adds the sessions "NAME:" and those whose names begin so.
-result<void> session_removal::add_prefixed(const session_key& name, std::vector<session_key>& keys) {
-  const std::string prefix = name.id + ':';
-  keys.push_back({name.tenant, prefix});
-  for (std::string after = prefix; after.starts_with(prefix);) {
-    auto page = sessions_.all(name.tenant, after, prefixed_page);
-    if (!page) return page.error();
-    if (page->empty()) break;
-    after = page->back().key.id;
-    for (auto& record : *page)
-      if (record.key.id.starts_with(prefix)) keys.push_back(std::move(record.key));
+/// Adds a session, if it exists, to those that are removed next. A damaged one is removed at once.
+result<void> session_removal::take(const session_key& key, removal& r) {
+  auto entry = sessions_.entry_of(key);
+  if (!entry && entry.error().kind == error_kind::damaged) {
+    const auto erased = erase_damaged(key);
+    if (erased) ++r.count;
+    return erased;
   }
+  if (!entry) return entry.error();
+  if ((*entry)->busy()) return session_busy();
+  if ((*entry)->tree) r.gone.push_back(key);
   return {};
+}
+
+/// Removes a session, "NAME:" and all whose names begin so, in pieces. Turns that run are noticed before the first one.
+void session_removal::remove_prefixed(const remove_session& q) {
+  const session_key prefix{q.session.tenant, q.session.id + ':'};
+  bool busy = false;
+  book_.for_each([&](const open_entry& entry) {
+    const bool named_so = entry.key.tenant == prefix.tenant && entry.key.id.starts_with(prefix.id);
+    busy = busy || (named_so && entry.exists() && entry.busy());
+  });
+  if (busy) return replies_.refuse(q.reply, session_busy());
+  removal r{.to = q.reply, .prefix = prefix.id, .at = prefix};
+  for (const auto& key : {q.session, prefix})
+    if (const auto ok = take(key, r); !ok) return replies_.refuse(q.reply, ok.error());
+  begin(std::move(r));
+}
+
+/// Continues a removal by prefix behind the sessions that are gone.
+void session_removal::remove_next(removal r) {
+  r.gone.clear();
+  bool found = false;
+  const auto taken = guarded(error_kind::internal, [&]() -> result<void> {
+    const auto page = sessions_.all(r.at.tenant, r.at.id, piece_sessions);
+    if (!page) return page.error();
+    std::uint64_t bytes = 0;
+    for (const auto& record : *page) {
+      if (bytes >= piece_bytes || !record.key.id.starts_with(r.prefix)) break;
+      if (const auto ok = take(record.key, r); !ok) return ok;
+      bytes += record.log_bytes;
+      r.at = record.key;
+      found = true;
+    }
+    return {};
+  });
+  if (!taken) return replies_.refuse(*r.to, taken.error());
+  if (!found) return replies_.deliver(answer{*r.to, removed{r.count}});
+  begin(std::move(r));
 }
 
 /// Removes version 1 of "a" for the name "a:1" if no session has that name. Versions that continue it keep their texts.
@@ -86,7 +110,7 @@ result<void> session_removal::erase_damaged(const session_key& key) {
 void session_removal::remove_branch(const return_address& to, open_entry& entry, version_id version) {
   if (entry.busy()) return replies_.refuse(to, session_busy());
   const auto r = entry.tree->removal_of(version, ports_.wall());
-  if (r.record.versions == 0) return begin({{entry.key}, 0, to});
+  if (r.record.versions == 0) return begin({.gone = {entry.key}, .to = to});
   entry.begin_removal();
   states_.forget_state(entry, version);
   // Runs after a pending write of the state.
@@ -130,9 +154,8 @@ void session_removal::begin(removal r) {
   ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish(r); }; });
 }
 
-void session_removal::finish(const removal& r) {
+void session_removal::finish(removal r) {
   std::optional<error> trouble;
-  std::uint32_t count = r.freed;
   for (const auto& key : r.gone) {
     open_entry& entry = *book_.find(key);
     entry.end_removal();
@@ -141,18 +164,20 @@ void session_removal::finish(const removal& r) {
       shelf_.drop(entry.uid);
       states_.forget_content(entry);
       ++removed_count_;
-      ++count;
+      ++r.count;
     } else {
       if (!trouble) sessions_.distrust(entry, true);
       trouble = removed.error();
     }
   }
+  const bool over = trouble || r.prefix.empty();
   if (r.to && trouble) replies_.refuse(*r.to, *trouble);
-  if (r.to && !trouble) replies_.deliver(answer{*r.to, removed{count}});
+  if (r.to && over && !trouble) replies_.deliver(answer{*r.to, removed{r.count}});
   for (const auto& key : r.gone) turns_.advance(*book_.find(key));
+  if (!over) remove_next(std::move(r));
 }
 
-void session_removal::expire(std::vector<session_key> gone) { begin({std::move(gone), 0, std::nullopt}); }
+void session_removal::expire(std::vector<session_key> gone) { begin({.gone = std::move(gone)}); }
 
 void session_removal::trim_shelf() {
   std::vector<session_key> gone;

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/persistence/open/keeper_ports.hpp"
@@ -20,7 +21,8 @@ namespace skein::persistence {
 ///
 /// A removal has two steps. First the states are dropped from memory, so that no further write starts, and turns of the
 /// session wait. When pending writes have ended, the session is removed from the log; else a state could be written
-/// after its session was removed.
+/// after its session was removed. Sessions with a common prefix are removed in pieces, so that other requests are
+/// handled in between and few of them are in memory at a time.
 class session_removal {
  public:
   /// The arguments outlive it. `shelf_bytes_max`: limit of the sessions on the shelf.
@@ -53,18 +55,22 @@ class session_removal {
  private:
   /// A removal that waits for pending writes of its sessions' states.
   struct removal {
-    std::vector<session_key> gone;
-    std::uint32_t freed = 0;           // damaged sessions, already removed
-    std::optional<return_address> to;  // none: no client waits for the reply
+    std::vector<session_key> gone{};
+    std::uint32_t count = 0;             // sessions that are removed already
+    std::optional<return_address> to{};  // none: no client waits for the reply
+    std::string prefix{};                // removed one piece after another: all whose names begin so; empty: no others
+    session_key at{};                    // the last of them that was looked up
   };
 
-  [[nodiscard]] result<void> add_prefixed(const session_key& name, std::vector<session_key>& keys);
+  [[nodiscard]] result<void> take(const session_key& key, removal& r);
+  void remove_prefixed(const remove_session& q);
+  void remove_next(removal r);
   [[nodiscard]] bool remove_as_branch(const remove_session& q);
   [[nodiscard]] result<void> erase_damaged(const session_key& key);
   void remove_branch(const return_address& to, open_entry& entry, version_id version);
   void finish_branch(const return_address& to, session_uid owner, version_id version);
   void begin(removal r);
-  void finish(const removal& r);
+  void finish(removal r);
 
   session_book& book_;
   session_log& log_;

@@ -1,0 +1,66 @@
+// Shows that the sessions of a prefix are removed a few at a time, while turns of others go on.
+#include "tests/actors/persistence/keeper_bench.hpp"
+
+BOOST_AUTO_TEST_SUITE(removal_by_prefix)
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+/// "ID" and all sessions whose names begin with "ID:".
+remove_session all_of(const std::string& id) { return {{0, 1}, named(id), true}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(many_sessions_are_removed_without_all_coming_into_memory) {
+  keeper_bench b;
+  b.options.sessions.tree_bytes_max = 1 << 20;
+  b.open();
+  for (int i = 0; i < 50; ++i) b.turn("s:" + std::to_string(i), {1}, std::string(1 << 20, 'x'));
+  for (int i = 0; i < 500; ++i) b.turn("s:" + std::to_string(1000 + i), {1}, "a");
+  b.turn("t", {1}, "a");
+  b.turn("s;", {1}, "a");
+  b.pass(1s);  // the trees leave memory
+  std::size_t most = 0, turns = 0;
+  b.sessions->handle(all_of("s"));
+  do {
+    b.time.advance(20ms);
+    b.sessions->tick();
+    b.sessions->publish();
+    most = std::max<std::size_t>(most, b.counters.tree_bytes);
+    if (!b.silent()) break;
+    b.sessions->handle(b.question("t"));  // turns of others go on meanwhile
+    const auto o = b.take<session_opened>();
+    b.sessions->handle(release{o.reply, o.lease});
+    ++turns;
+  } while (b.runner.step());
+  BOOST_TEST(std::get<removed>(b.take<answer>().body).sessions == 550u);
+  BOOST_TEST(most < 20u << 20);
+  BOOST_TEST(turns >= 5u);
+  BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 1000}).sessions.size() == 2u);
+  b.pass(2s);
+  BOOST_TEST(b.states->list()->size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_removal_by_prefix_stops_at_a_turn_that_runs) {
+  opened_bench b;
+  for (int i = 0; i < 300; ++i) b.turn("s:" + std::to_string(100 + i), {1}, "a");
+  const auto left = [&] {
+    return b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 1000}).sessions.size();
+  };
+  const auto o = b.opened("s:399");
+  b.tell(all_of("s"));
+  BOOST_TEST(b.refusal().field == "session_id");
+  BOOST_TEST(left() == 300u);  // it was noticed before the first one was removed
+  b.tell(release{o.reply, o.lease});
+  b.sessions->handle(all_of("s"));
+  b.sessions->handle(b.question("s:399"));
+  BOOST_TEST((b.take<session_opened>().state == session_state::continued));
+  b.pump();
+  BOOST_TEST(b.refusal().field == "session_id");
+  BOOST_TEST(left() > 0u);
+  BOOST_TEST(left() < 300u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
