@@ -22,7 +22,8 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   connection_set(const connection_limits& limits, http_service& service, connection_counts& counts)
       : limits_(limits), service_(service), counts_(counts) {}
 
-  /// Serves a socket of this io thread until it closes, then calls `on_end` once, on this thread.
+  /// Serves a socket of this io thread until it closes, then calls `on_end` once, on this thread. If it throws for lack
+  /// of memory, the socket is closed and `on_end` was called.
   void serve(stream_socket socket, peer_address peer, std::uint64_t number, std::function<void()> on_end);
 
   /// Closes connections that wait for a request; the others close after their current response, which sends Connection:

@@ -200,7 +200,7 @@ struct events {
 class event_sink {
  public:
   virtual ~event_sink() = default;
-  /// Events left in `batch` are discarded, and its memory is reused.
+  /// Events left in `batch` are discarded, and its memory is reused. If it throws, `batch` is unchanged.
   virtual void deliver(std::uint32_t to, events&& batch) = 0;
   /// Sets entry i to 1 if io thread i is behind with its events (limits.events_max); its requests then pause. The
   /// vector keeps its size between calls.

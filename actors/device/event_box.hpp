@@ -17,15 +17,13 @@ class event_box {
   void add(std::uint32_t io_thread, event e) { by_thread_[io_thread].items.push_back(std::move(e)); }
 
   /// Calls deliver(io thread, events&&) for each io thread with events, and discards them. Memory left in the events is
-  /// reused.
+  /// reused. If deliver throws, the events that it did not take are delivered by the next call.
   template <typename Deliver>
   void hand_out(Deliver deliver) {
     for (std::uint32_t i = 0; i < by_thread_.size(); ++i) {
       if (by_thread_[i].items.empty()) continue;
-      events batch = std::exchange(by_thread_[i], {});
-      deliver(i, std::move(batch));
-      batch.items.clear();  // NOLINT(bugprone-use-after-move): its memory is used again
-      by_thread_[i].items.swap(batch.items);
+      deliver(i, std::move(by_thread_[i]));
+      by_thread_[i].items.clear();
     }
   }
 

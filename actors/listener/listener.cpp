@@ -16,7 +16,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <ctime>
+#include <exception>
 #include <future>
+#include <utility>
 
 #include "actors/connection/connection_set.hpp"
 #include "actors/connection/http/response_head.hpp"
@@ -84,6 +86,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
     const auto made = std::make_shared<acceptor>(context_of(0));
     made->assign(stream_protocol(family, 0), fd);
+    made->non_blocking(true);
     acceptors_.push_back(made);
     asio::co_spawn(context_of(0), accept_loop(shared_from_this(), made, std::move(what)),
                    [](const std::exception_ptr& trouble) {
@@ -131,19 +134,31 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
                                     acceptor_options what) {
     asio::steady_timer pause(context_of(0));
     while (from->is_open()) {
-      const std::size_t lane = next_lane_++ % lanes_.size();
-      stream_protocol::endpoint peer;
-      auto [failed, socket] = co_await from->async_accept(context_of(lane), peer, asio::as_tuple(asio::use_awaitable));
-      if (!failed) {
-        welcome(lane, std::move(socket), peer, what);
-      } else if (from->is_open()) {
-        log::warning("cannot accept connections", {{"why", failed.message()}});
-        pause.expires_after(accept_pause);
-        co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-      }
+      // Not async_accept: without memory for the socket it would not resume this coroutine, but destroy it.
+      const auto [closed] = co_await from->async_wait(acceptor::wait_read, asio::as_tuple(asio::use_awaitable));
+      if (closed || accept_one(*from, what)) continue;
+      pause.expires_after(accept_pause);
+      co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     }
     std::erase(acceptors_, from);
     tell_if_empty();
+  }
+
+  /// False: the system has no descriptor or memory for another socket.
+  bool accept_one(acceptor& from, const acceptor_options& what) {
+    try {
+      const std::size_t lane = next_lane_++ % lanes_.size();
+      stream_protocol::endpoint peer;
+      error_code failed;
+      stream_socket socket = from.accept(context_of(lane), peer, failed);
+      if (!failed) welcome(lane, std::move(socket), peer, what);
+      if (!failed || failed == asio::error::would_block || !from.is_open()) return true;
+      log::warning("cannot accept connections", {{"why", failed.message()}});
+      return false;
+    } catch (const std::exception& e) {  // out of memory
+      log::warning("a connection was closed at once", {{"why", e.what()}});
+      return true;
+    }
   }
 
   void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from,
@@ -156,9 +171,19 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     if (!quota_.admit(peer)) return turn_away(std::move(socket), what.tls != nullptr);
     counts_.open.store(quota_.open(), std::memory_order_relaxed);
     if (!peer.unix_socket) tune(socket.native_handle(), limits_.unsent_bytes_max);
+    try {
+      hand_over(lane, std::move(socket), peer, number, what.tls);
+    } catch (...) {
+      release(peer);
+      throw;
+    }
+  }
+
+  void hand_over(std::size_t lane, stream_socket socket, const peer_address& peer, std::uint64_t number,
+                 const std::shared_ptr<const tls_door>& door) {
     auto on_end = [self = shared_from_this(), peer] { self->post([self, peer] { self->release(peer); }); };
     asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end,
-                                  context = &context_of(lane), tls = what.tls]() mutable {
+                                  context = &context_of(lane), tls = door]() mutable {
       if (tls) {
         auto plain = relay_tls(*context, std::move(socket), tls->current());
         if (!plain) return on_end();  // the client's socket is closed by now

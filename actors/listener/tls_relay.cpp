@@ -13,6 +13,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdint>
+#include <exception>
 #include <utility>
 
 #include "base/log/log.hpp"
@@ -99,9 +100,14 @@ std::optional<stream_socket> relay_tls(asio::io_context& context, stream_socket 
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return std::nullopt;
   const asio::generic::stream_protocol unix_stream(AF_UNIX, 0);
-  stream_socket inner(context, unix_stream, ends[0]), outer(context, unix_stream, ends[1]);
-  std::make_shared<relay>(std::move(socket), std::move(inner), std::move(with))->start();
-  return outer;
+  try {
+    stream_socket inner(context, unix_stream, ends[0]), outer(context, unix_stream, ends[1]);
+    std::make_shared<relay>(std::move(socket), std::move(inner), std::move(with))->start();
+    return outer;
+  } catch (const std::exception& e) {
+    log::warning("cannot begin a TLS connection", {{"why", e.what()}});
+    return std::nullopt;
+  }
 }
 
 }  // namespace skein::listener

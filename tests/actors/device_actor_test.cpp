@@ -28,6 +28,11 @@ class collector final : public event_sink {
  public:
   void deliver(std::uint32_t, events&& batch) override {
     if (deliveries_.fetch_add(1) + 1 == throws_at_delivery) throw std::bad_alloc();
+    const auto ends = [](const event& e) { return std::holds_alternative<row_finished>(e); };
+    if (throws_at_end && std::ranges::any_of(batch.items, ends)) {
+      throws_at_end = false;
+      throw std::bad_alloc();
+    }
     const std::lock_guard lock(mutex_);
     for (auto& e : batch.items) std::visit([this](auto& one) { take(one); }, e);
     changed_.notify_all();
@@ -58,6 +63,8 @@ class collector final : public event_sink {
   }
   /// Set before the first delivery; 0: never.
   std::size_t throws_at_delivery = 0;
+  /// Throws at the first delivery that has the end of a row. Set before the first delivery.
+  bool throws_at_end = false;
 
   std::size_t answers() {
     const std::lock_guard lock(mutex_);
@@ -217,7 +224,7 @@ BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_is_reported_to_all_requests_and_the_
 
 BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_the_process) {
   collector sink;
-  sink.throws_at_delivery = 8;  // in the middle of the answers: what this delivery held is lost
+  sink.throws_at_delivery = 8;  // in the middle of the answers
   std::promise<error> told;
   device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock(),
                      [&](const error& why) { told.set_value(why); });
@@ -233,6 +240,16 @@ BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_
   BOOST_REQUIRE(actor.inbox().push_urgent(shutdown{real_clock().now()}));
   actor.join();
   BOOST_TEST(actor.counters().ended.load());
+}
+
+BOOST_AUTO_TEST_CASE(events_that_the_sink_could_not_take_are_delivered_again) {
+  collector sink;
+  sink.throws_at_end = true;  // the scheduler has forgotten the request by then
+  device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock(), [](const error&) {});
+  BOOST_REQUIRE(actor.inbox().push(request(1, 5)));
+  BOOST_REQUIRE(sink.wait_for(1));
+  BOOST_TEST(sink.tokens(1).size() == 5u);
+  BOOST_TEST(sink.answers() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_for_a_request_the_device_is_lost_and_all_are_answered_once) {

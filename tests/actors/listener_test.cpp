@@ -12,8 +12,10 @@
 #include <optional>
 #include <set>
 
+#include "actors/connection/connection.hpp"
 #include "actors/listener/connection_quota.hpp"
 #include "tests/actors/toy_server.hpp"
+#include "tests/support/failing_new.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -192,6 +194,34 @@ BOOST_AUTO_TEST_CASE(running_out_of_descriptors_passes) {
     BOOST_TEST(server.door().counts().accepted.load() == 1u);
   }
   BOOST_TEST(waiting->read_response()->status == 200u);
+}
+
+BOOST_AUTO_TEST_CASE(accepting_goes_on_after_a_lack_of_memory) {
+  connection_limits limits;
+  limits.connections_max = 1;
+  toy_server server(limits);
+  std::optional<http_client> only(server.port());
+  only->request("GET", "/hello");
+  BOOST_TEST(only->read_response()->status == 200u);
+  std::optional<failing_new> lack;  // of the io thread
+  server.run_on_lane([&] { lack.emplace(16); });
+  BOOST_TEST(http_client(server.port()).closed_by_server());  // there is no memory for the words of a refusal
+  server.run_on_lane([&] { lack.reset(); });
+  only.reset();
+  BOOST_TEST(eventually([&] { return server.door().counts().open == 0; }));
+  expect_hello(http_client(server.port()));
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_without_memory_gives_up_its_place) {
+  toy_server server({}, 2);
+  expect_hello(http_client(server.port()));
+  BOOST_TEST(eventually([&] { return server.door().counts().open == 0; }));
+  std::optional<failing_new> lack;  // of the second lane, which is next; not of what tells the first one of the end
+  server.run_on_lane([&] { lack.emplace(sizeof(connection::connection)); }, 1);
+  BOOST_TEST(http_client(server.port()).closed_by_server());
+  BOOST_TEST(eventually([&] { return server.door().counts().open == 0; }));
+  server.run_on_lane([&] { lack.reset(); }, 1);
+  for (int i = 0; i < 2; ++i) expect_hello(http_client(server.port()));
 }
 
 BOOST_AUTO_TEST_CASE(draining_lets_answers_finish) {

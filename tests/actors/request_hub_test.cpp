@@ -153,6 +153,23 @@ BOOST_AUTO_TEST_CASE(events_travel_in_memory_that_is_used_again) {
   BOOST_TEST(router.take(0).empty());
 }
 
+BOOST_AUTO_TEST_CASE(events_that_cannot_be_announced_stay_with_the_sender) {
+  bool fails = true;
+  std::vector<std::uint32_t> woken;
+  request::event_router router(1, 100, [&](std::uint32_t i) {
+    if (std::exchange(fails, false)) throw std::bad_alloc();
+    woken.push_back(i);
+  });
+  device::events batch;
+  batch.items.push_back(device::row_finished{7, 0});
+  BOOST_CHECK_THROW(router.deliver(0, std::move(batch)), std::bad_alloc);
+  BOOST_TEST(router.take(0).empty());
+  BOOST_REQUIRE(batch.items.size() == 1u);
+  router.deliver(0, std::move(batch));
+  BOOST_TEST(woken.size() == 1u);  // the io thread hears of them
+  BOOST_TEST(router.take(0).size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {
   std::vector<std::uint32_t> woken;
   request::reply_router router(2, [&](std::uint32_t i) { woken.push_back(i); });

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/failing_new.hpp"
+
 namespace logging = skein::log;
 
 namespace {
@@ -146,6 +148,20 @@ BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_counts) {
   BOOST_TEST(delivered + dropped == written);
   BOOST_TEST(reported == dropped);
   BOOST_TEST(logging::dropped_lines() - dropped_before == dropped);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_without_memory_is_dropped_and_counted) {
+  test_pipe pipe;
+  const std::uint64_t dropped_before = logging::dropped_lines();
+  logging::start(over(pipe));
+  const std::string filler(300, 'x');
+  {
+    const skein::test::failing_new lack(100);
+    logging::error("line", {{"filler", filler}});
+  }
+  logging::error("next");
+  BOOST_TEST(finish(pipe) == std::vector<std::string>{"<3>next"});
+  BOOST_TEST(logging::dropped_lines() - dropped_before == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(stop_gives_up_on_a_reader_that_takes_nothing) {

@@ -12,16 +12,15 @@ event_router::event_router(std::uint32_t io_threads, std::size_t events_max, std
 
 void event_router::deliver(std::uint32_t to, device::events&& batch) {
   box& b = *boxes_[to];
-  bool was_empty = false;
-  {
-    const std::lock_guard lock(b.mutex);
-    was_empty = b.items.empty();
-    if (was_empty)
-      b.items.swap(batch.items);
-    else
-      b.items.insert(b.items.end(), std::move_iterator(batch.items.begin()), std::move_iterator(batch.items.end()));
+  // Everything that may throw for lack of memory happens before the events are taken.
+  const std::lock_guard lock(b.mutex);
+  if (b.items.empty()) {
+    wake_(to);
+    return b.items.swap(batch.items);
   }
-  if (was_empty) wake_(to);
+  const std::size_t all = b.items.size() + batch.items.size();
+  if (all > b.items.capacity()) b.items.reserve(2 * all);
+  b.items.insert(b.items.end(), std::move_iterator(batch.items.begin()), std::move_iterator(batch.items.end()));
 }
 
 void event_router::congestion(std::vector<std::uint8_t>& by_io_thread) const {

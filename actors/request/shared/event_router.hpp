@@ -14,7 +14,7 @@ namespace skein::request {
 /// congested: the scheduler then plans no tokens for it, so its mailbox is bounded by `events_max` plus one tick.
 class event_router final : public device::event_sink {
  public:
-  /// `wake(i)` makes io thread i call take(i) soon; called on the device thread.
+  /// `wake(i)` makes io thread i call take(i) soon; called on the device thread, which holds the lock of take(i).
   event_router(std::uint32_t io_threads, std::size_t events_max, std::function<void(std::uint32_t)> wake);
 
   void deliver(std::uint32_t to, device::events&& batch) override;

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ class line_writer {
   [[nodiscard]] level minimum() const { return minimum_; }
   void set_minimum(level minimum) { minimum_ = minimum; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+  void drop() { ++dropped_; }
 
   void accept(const event& what) {
     const line_style style = style_;
@@ -179,7 +181,11 @@ std::uint64_t dropped_lines() { return writer().dropped(); }
 
 void write(level l, std::string_view message, std::initializer_list<field> fields) {
   if (!enabled(l)) return;
-  writer().accept({std::chrono::system_clock::now(), l, message, {fields.begin(), fields.size()}});
+  try {
+    writer().accept({std::chrono::system_clock::now(), l, message, {fields.begin(), fields.size()}});
+  } catch (const std::bad_alloc&) {
+    writer().drop();
+  }
 }
 
 }  // namespace skein::log

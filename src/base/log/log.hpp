@@ -8,8 +8,8 @@
 
 /// Structured logging: an event is a constant message and named values. Callers never wait for the terminal or the
 /// disk:
-/// lines go into a bounded queue that one writer thread empties. When it is full, lines are dropped and counted.
-/// Never log secrets; log prompt text only if log.prompts is set.
+/// lines go into a bounded queue that one writer thread empties. When it is full or memory is short, lines are dropped
+/// and counted, so logging never throws. Never log secrets; log prompt text only if log.prompts is set.
 namespace skein::log {
 
 enum class level : std::uint8_t { debug, info, warning, error, off };
