@@ -364,11 +364,11 @@ BOOST_AUTO_TEST_CASE(deleting) {
 BOOST_AUTO_TEST_CASE(the_status_of_the_older_servers) {
   send("POST", "/state/status", "");
   using persistence::tier;
-  answer(
-      asked<persistence::tiers_status>().reply,
-      persistence::tiers_report{{listed("a", tier::vram), listed("b", tier::ram), listed("c", tier::none)}, 1, 1, 0});
+  answer(asked<persistence::tiers_status>().reply,
+         persistence::tiers_report{
+             {listed("a", tier::vram), listed("b", tier::ram), listed("c", tier::none)}, 1, 1, 0, 9});
   BOOST_TEST(out->has(
-      R"({"status":"success","total_sessions":3,"l1_cache_count":1,"l2_cache_count":1,"database_count":1,"sessions":[)"));
+      R"({"status":"success","total_sessions":9,"l1_cache_count":1,"l2_cache_count":1,"database_count":7,"sessions":[)"));
   BOOST_TEST(out->has(R"x({"session_id":"a","cache_level":"L1 (VRAM)","last_updated":"20)x"));
   BOOST_TEST(out->has(R"("timestamp":1769000000.12,"bytes":1024,"tokens":44})"));
   BOOST_TEST(out->has("L2 (RAM)"));

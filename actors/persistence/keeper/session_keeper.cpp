@@ -34,7 +34,7 @@ session_keeper::session_keeper(const persistence_options& options, keeper_ports 
       turns_(book_, log_, quota_, sessions_, states_, shelf_, opening_, ports_, replies_, counters),
       removals_(book_, log_, quota_, sessions_, states_, shelf_, turns_, ports_, replies_,
                 options_.sessions.unsaved_bytes_max),
-      queries_(sessions_, states_, tiers_.cache(), ports_, replies_),
+      queries_(quota_, sessions_, states_, tiers_.cache(), ports_, replies_),
       changes_(book_, log_, quota_, sessions_, states_, shelf_, removals_, ports_, replies_),
       files_(options_, log_, quota_, sessions_, states_, tiers_.cache(), shelf_, removals_, ports_, replies_),
       aging_(log_, sessions_, removals_, ports_,

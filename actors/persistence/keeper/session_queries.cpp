@@ -77,6 +77,8 @@ void session_queries::handle(tiers_status&& q) {
   std::ranges::sort(*all, std::greater{}, &session_record::used_ms);
   tiers_report report;
   for (auto& record : *all) report.sessions.push_back(listed(std::move(record)));
+  report.total = report.sessions.size();
+  if (report.total == report_max) report.total = std::max(report.total, quota_.of(q.tenant).sessions);
   const auto counts = cache_.count();
   report.vram = counts.vram;
   report.ram = counts.ram;

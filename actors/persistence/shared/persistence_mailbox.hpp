@@ -230,6 +230,8 @@ struct rollback_session {
   session_key session;
   version_id version = 0;
 };
+/// With a prefix the sessions are removed in pieces. If a turn of one begins meanwhile, or the disk fails, others are
+/// gone when this is refused.
 struct remove_session {
   return_address reply;
   session_key session;
@@ -283,9 +285,11 @@ struct session_description {
   listed_session session;
   std::vector<shared_version> versions;  ///< with all their fields
 };
+/// A tenant with very many sessions gets the first ones by id.
 struct tiers_report {
   std::vector<listed_session> sessions;       ///< most recently used first; without titles and metadata
   std::uint32_t vram = 0, ram = 0, disk = 0;  ///< states of sessions in each tier
+  std::uint64_t total = 0;                    ///< sessions of the tenant, listed or not
 };
 struct removed {
   std::uint32_t sessions = 0;

@@ -216,12 +216,19 @@ std::string version_list_body(versions_span versions, persistence::version_id af
 }
 
 std::string state_status_body(const persistence::tiers_report& report) {
-  std::uint64_t l1 = 0, l2 = 0, l3 = 0;
-  for (const auto& s : report.sessions) ++(s.fastest == tier::vram ? l1 : s.fastest == tier::ram ? l2 : l3);
+  const auto in = [&](tier t) {
+    return static_cast<std::uint64_t>(std::ranges::count(report.sessions, t, &persistence::listed_session::fastest));
+  };
+  const std::uint64_t l1 = in(tier::vram), l2 = in(tier::ram);
   std::string json;
   json_writer out(json);
-  out.begin_object().key("status").value("success").key("total_sessions").value(report.sessions.size());
-  out.key("l1_cache_count").value(l1).key("l2_cache_count").value(l2).key("database_count").value(l3);
+  out.begin_object().key("status").value("success").key("total_sessions").value(report.total);
+  out.key("l1_cache_count")
+      .value(l1)
+      .key("l2_cache_count")
+      .value(l2)
+      .key("database_count")
+      .value(report.total - l1 - l2);
   out.key("sessions").begin_array();
   for (const auto& s : report.sessions) {
     out.begin_object().key("session_id").value(s.record.key.id).key("cache_level").value(level_of(s.fastest));

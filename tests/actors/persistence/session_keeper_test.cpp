@@ -402,8 +402,22 @@ BOOST_AUTO_TEST_CASE(lists_come_in_pages_and_status_by_use) {
   BOOST_TEST(total == 25u);
   const auto report = b.answered<tiers_report>(tiers_status{{0, 1}, default_tenant});
   BOOST_TEST(report.sessions.size() == 25u);
+  BOOST_TEST(report.total == 25u);
   BOOST_TEST(report.sessions.front().record.key.id == "s34");
   BOOST_TEST(report.ram == 25u);
+}
+
+BOOST_AUTO_TEST_CASE(a_status_counts_more_sessions_than_it_lists) {
+  opened_bench b;
+  for (int i = 0; i < 10'005; ++i) {
+    label_session make{{0, 1}, named("s" + std::to_string(i)), std::nullopt, std::nullopt, true};
+    b.sessions->handle(std::move(make));
+  }
+  b.replies.all.clear();
+  const auto report = b.answered<tiers_report>(tiers_status{{0, 1}, default_tenant});
+  BOOST_TEST(report.sessions.size() == 10'000u);
+  BOOST_TEST(report.total == 10'005u);
+  BOOST_TEST(b.answered<tiers_report>(tiers_status{{0, 1}, "nobody"}).total == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_page_is_full_also_where_first_turns_run) {
