@@ -139,7 +139,7 @@ void device_actor::receive() {
       check(one->device == id_, "a submit is for this device");
     std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(received_[handled_]));
   }
-  if (inbox_.closed()) scheduler_.handle(shutdown{time_.now()}, time_.now());
+  if (inbox_.closed()) scheduler_.handle(shutdown{steady_time::min()}, time_.now());  // nothing can be settled any more
 }
 
 /// Plans the next tick and hands it to the engine, one tick ahead of the results.

@@ -112,8 +112,9 @@ struct forget {
 struct change_limits {
   config::queue_settings queue;
 };
-/// Admits no more requests, lets running ones finish until `deadline`, then ends the rest with cause shutdown; then the
-/// thread ends. A second one with an earlier deadline shortens the wait.
+/// Admits no more requests, lets running ones finish until `deadline`, then ends the rest with cause shutdown. Those
+/// with settles_as may be settled for a second after it. Then the thread ends. A second one with an earlier deadline
+/// shortens the wait.
 struct shutdown {
   steady_time deadline{};
 };

@@ -1,6 +1,7 @@
 #include "actors/device/scheduler.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,12 @@
 #include "base/check.hpp"
 
 namespace skein::device {
+namespace {
+
+// Time to settle the states of requests that ended at the deadline of a shutdown.
+constexpr auto settle_time = std::chrono::seconds(1);
+
+}  // namespace
 
 scheduler::scheduler(const scheduler_options& options)
     : options_(options),
@@ -113,16 +120,17 @@ void scheduler::note_deadline(steady_time t) { next_deadline_ = std::min(next_de
 
 void scheduler::expire(steady_time now) {
   if (now < next_deadline_) return;
-  const steady_time cut_all_at = shutdown_at_.value_or(steady_time::max());
-  const bool cut_all = now >= cut_all_at;
-  next_deadline_ = cut_all ? steady_time::max() : cut_all_at;
+  const bool cut_all = shutdown_at_ && now >= *shutdown_at_;
+  const bool drop_all = cut_all && now - settle_time >= *shutdown_at_;
+  next_deadline_ = steady_time::max();
+  if (shutdown_at_ && !drop_all) note_deadline(cut_all ? *shutdown_at_ + settle_time : *shutdown_at_);
   std::vector<request_record*> late_in_queue, late;
   requests_.for_each([&](request_record& r) {
-    if (cut_all) {
+    if (drop_all) {
       late.push_back(&r);
-    } else if (r.to_settle && r.rows[0].over()) {
+    } else if (r.to_settle && (r.rows[0].over() || r.to_settle->ends_with)) {
       // No deadline any more: the remaining work is bounded.
-    } else if (now >= r.message.total_deadline) {
+    } else if (cut_all || now >= r.message.total_deadline) {
       late.push_back(&r);
     } else {
       note_deadline(r.message.total_deadline);
@@ -133,16 +141,18 @@ void scheduler::expire(steady_time now) {
         note_deadline(r.message.queue_deadline);
     }
   });
+  const finish_cause cause = cut_all ? finish_cause::shutdown : finish_cause::timeout;
   for (request_record* r : late_in_queue)
     requests_.reject(*r, {error_kind::timeout, "timed out waiting for a free slot", ""});
-  for (request_record* r : late) {
-    if (cut_all)
-      requests_.drop(*r, finish_cause::shutdown);
-    else if (r->to_settle && r->admitted())
-      requests_.finish(r->rows[0], finish_cause::timeout);
-    else
-      requests_.drop(*r, finish_cause::timeout);
-  }
+  for (request_record* r : late)
+    !drop_all && r->to_settle && r->admitted() ? end_soon(*r, cause) : requests_.drop(*r, cause);
+}
+
+/// Ends a request whose state will be settled. Rows in flight are reported first: then the state lacks the last
+/// reported token, and is one from which the answer can be continued.
+void scheduler::end_soon(request_record& r, finish_cause cause) {
+  if (r.rows[0].in_flight == 0) return requests_.finish(r.rows[0], cause);
+  r.to_settle->ends_with = cause;
 }
 
 // ---------------------------------------------------------------- plans and results
@@ -189,6 +199,8 @@ void scheduler::absorb(const planned_row& planned, const engine::row_result& row
     requests_.finish(s, finish_cause::stop_id);
   else if (row.stopped == engine::stop_cause::budget || planned.last_without_sample)
     requests_.finish(s, finish_cause::budget);
+  else if (s.ends_soon() && s.in_flight == 0)
+    requests_.finish(s, *r->to_settle->ends_with);
 }
 
 void scheduler::report(sequence& s, token_id token_of_row, const sampling::token_logprobs& logprobs) {

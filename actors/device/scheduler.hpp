@@ -107,6 +107,7 @@ class scheduler {
   void absorb(const planned_row& planned, const engine::row_result& row);
   void report(sequence& s, token_id token_of_row, const sampling::token_logprobs& logprobs);
   void note_deadline(steady_time t);
+  void end_soon(request_record& r, finish_cause cause);
 
   scheduler_options options_;
   tick_work work_;

@@ -11,15 +11,20 @@ void sequence::advance(row_stage next) {
   stage_ = next;
 }
 
+bool sequence::ends_soon() const { return !over() && owner->to_settle && owner->to_settle->ends_with; }
+
 bool sequence::can_decode() const {
   const request_record& r = *owner;
-  if (over() || !r.answers(*this)) return false;
+  if (over() || ends_soon() || !r.answers(*this)) return false;
   if (samples_planned > 0) return samples_planned < r.params(*this).max_tokens;
   // The sequences of a mixture sample once each has fed all but the last token of the prompt.
   return r.mixes() && std::ranges::all_of(r.rows, [&](const sequence& one) { return one.fed == r.feed_limit(); });
 }
 
-bool sequence::can_prefill() const { return fed < owner->feed_limit() && (!over() || feeds_text()); }
+bool sequence::can_prefill() const {
+  if (fed >= owner->feed_limit()) return false;
+  return over() ? feeds_text() : !ends_soon();
+}
 
 void settlement::take(const engine::row_result& row) {
   if (row.unfed > 0) unfed = row.unfed;

@@ -48,6 +48,9 @@ struct sequence {
   [[nodiscard]] bool settling() const { return stage_ == row_stage::decided || stage_ == row_stage::feeding; }
   [[nodiscard]] bool feeds_text() const { return stage_ == row_stage::feeding; }
 
+  /// Its time is up, and it ends with the rows in flight.
+  [[nodiscard]] bool ends_soon() const;
+
   /// Whether it may sample another token.
   [[nodiscard]] bool can_decode() const;
   /// Whether there are tokens to feed, of the prompt or of the text that replaces it.
@@ -64,6 +67,7 @@ struct settlement {
   std::shared_ptr<outside_state> prompt_end;  // the state after the prompt, for texts that were cut
   settle text;                                // the settle message, once the row's text is decided
   bool keeps_slot = true;                     // false: a forget message arrived
+  std::optional<finish_cause> ends_with;      // its time is up: it ends once the rows in flight are over
 
   /// Takes the tokens of a tick.
   void take(const engine::row_result& row);

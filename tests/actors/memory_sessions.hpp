@@ -50,9 +50,16 @@ class memory_sessions {
   [[nodiscard]] std::vector<token_id> tokens(const std::string& id, persistence::version_id version) const {
     return trees.at(id).tokens_between(storage::beginning, version);
   }
+  /// Those that the state of a version has processed.
+  [[nodiscard]] std::vector<token_id> processed(const std::string& id, persistence::version_id version) const {
+    auto all = tokens(id, version);
+    all.resize(all.size() - lacks.at({trees.at(id).record().uid, version}));
+    return all;
+  }
 
   std::map<std::string, persistence::session_tree> trees;
   std::map<persistence::state_key, storage::state_buffer> states;
+  std::map<persistence::state_key, std::uint32_t> lacks;  ///< the last tokens of its version that a state does not have
   std::map<persistence::lease_id, persistence::session_opened> leases;
   std::vector<std::string> segments;                ///< of the turns that were committed
   std::vector<persistence::note_running> notes;     ///< of turns that run
@@ -95,7 +102,11 @@ class memory_sessions {
     const auto uid = tree ? tree->record().uid : trees.size() + 1;
     o.key = {uid, o.number};
     const persistence::state_key base{uid, o.base};
-    if (o.base != storage::beginning && keeps_states && states.contains(base)) {
+    const persistence::state_key broken{uid, o.unfinished ? o.unfinished->id : storage::beginning};
+    if (keeps_states && states.contains(broken) && lacks[broken] > 0) {
+      o.resume = {broken, states.at(broken), {}, tree->total_tokens(o.base)};
+      o.resume.ahead = o.unfinished->tokens.size() - lacks[broken];
+    } else if (o.base != storage::beginning && keeps_states && states.contains(base)) {
       o.resume = {base, states.at(base), {}, tree->total_tokens(o.base)};
     } else if (o.base != storage::beginning) {
       o.resume.feed = tree->tokens_between(storage::beginning, o.base);
@@ -132,6 +143,7 @@ class memory_sessions {
       trees.emplace(key.id, persistence::session_tree(record));
     }
     auto& tree = trees.at(key.id);
+    lacks[lease.mapped().key] = c.state_lacks;
     c.version.id = lease.mapped().number;
     c.version.parent = lease.mapped().base;
     tree.place(c.version, c.segment);

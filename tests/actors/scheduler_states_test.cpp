@@ -297,6 +297,41 @@ BOOST_AUTO_TEST_CASE(a_row_that_ran_out_of_time_waits_for_its_text) {
   BOOST_TEST(w.schedule.counts().settles_back == 0u);
 }
 
+// So the answer can be continued from a state that is there: its last token is fed again.
+BOOST_AUTO_TEST_CASE(the_state_of_a_row_that_was_cut_off_lacks_its_last_token) {
+  for (const bool drains : {true, false}) {
+    world w(small(2));
+    const auto id =
+        w.send({.prompt = endless_prompt(), .budget = endless, .settles = true, .life = drains ? 1h : 10ms});
+    w.turn();
+    if (drains) w.schedule.handle(device::shutdown{w.time.now() + 10ms}, w.time.now());
+    for (int i = 0; i < 20; ++i) w.turn();
+    BOOST_TEST((w.clients[id].rows[0].end == (drains ? finish_cause::shutdown : finish_cause::timeout)));
+    BOOST_TEST(!w.schedule.finished());
+    w.settle(id, static_cast<std::uint32_t>(w.clients[id].rows[0].got.size()) - 1);
+    w.run_dry();
+    w.judge_keys();
+    BOOST_TEST(w.settled(id).state != nullptr);
+    BOOST_TEST(w.schedule.counts().settles_back == 0u);
+    BOOST_TEST(w.schedule.finished() == drains);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cut_off_row_that_is_not_settled_ends_soon_after_a_shutdown) {
+  world w(small(1));
+  const auto id = w.send({.prompt = endless_prompt(), .budget = endless, .settles = true});
+  w.turn();
+  w.schedule.handle(device::shutdown{w.time.now()}, w.time.now());
+  w.run_dry();
+  BOOST_TEST((w.clients[id].rows[0].end == finish_cause::shutdown));
+  BOOST_TEST(!w.schedule.finished());
+  w.time.advance(2s);
+  w.run_dry();
+  BOOST_TEST(w.schedule.finished());
+  w.judge_keys();
+  BOOST_TEST(w.settled(id).state == nullptr);
+}
+
 BOOST_AUTO_TEST_CASE(a_cancel_ends_the_wait_for_a_text) {
   world w(small(1));
   const auto id = w.send({.prompt = {1}, .budget = 3, .settles = true});

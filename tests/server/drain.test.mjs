@@ -1,5 +1,6 @@
 // SIGTERM under load, again and again on one directory: every stream gets its end, the process ends with 0, and every
-// session that a client was told of is there in the next life. 10 cycles, 100 in the long form.
+// session that a client was told of is there in the next life. 10 cycles, 100 in the long form. An answer that was cut
+// off by a drain or a time limit is continued from its own state.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -85,4 +86,52 @@ test(`SIGTERM under ${streams} streams, ${cycles} times`, { timeout: 1_700_000 }
     }
     assert(ended >= 64, `${ended} streams came to an end of their own`);
   }
+});
+
+for (const device of ['fake', 'cpu']) test(`an answer that a drain cut off is continued from its state (${device})`, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-drain-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const start = async () => {
+    const server = await serve('--device', device, '--state-dir', folder, '--set', 'engine.fake_tick_us=2000',
+      '--set', 'drain.grace_ms=0', '--set', 'drain.timeout_ms=0');
+    t.after(() => server.process.kill('SIGKILL'));
+    return server;
+  };
+  const first = await start();
+  const asked = { session_id: 'cut', prompt: 'A long story', temperature: 0, ignore_eos: true };
+  const whole = stream(first, { ...asked, stream: true, max_tokens: 1_000_000 });
+  await within(whole.begun, 'the first token');
+  await new Promise((done) => setTimeout(done, 300));
+  first.process.kill('SIGTERM');
+  assert.deepEqual(await first.end(), { code: 0, signal: null });
+  const { text } = await whole.events;
+  const parts = text.split('\n\n').filter((e) => e.startsWith('data: {')).map((e) => JSON.parse(e.slice(6)));
+  const begun = parts.flatMap((e) => e.choices ?? []).map((c) => c.text ?? '').join('');
+  assert(begun.length > 20, begun);
+
+  const second = await start();
+  const { body } = await second.post('/v1/completions', { session_id: 'cut', continue: true, temperature: 0, ignore_eos: true, max_tokens: 10 });
+  const { prompt_tokens, prompt_tokens_details } = body.usage;
+  assert.equal(prompt_tokens_details.cached_tokens, prompt_tokens - 1, 'only the last token is fed again');
+  const answer = begun + body.choices[0].text;
+  const again = await second.post('/v1/completions', { ...asked, session_id: 'other', max_tokens: prompt_tokens + 10 });
+  assert(again.body.choices[0].text.startsWith(answer), `${answer} / ${again.body.choices[0].text}`);
+});
+
+for (const device of ['fake', 'cpu']) test(`an answer that a time limit cut off is continued from its state (${device})`, async (t) => {
+  const server = await serve('--device', device, '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0',
+    '--set', 'queue.total_timeout_ms=1000', '--set', 'queue.queue_timeout_ms=1000');
+  t.after(() => server.process.kill('SIGKILL'));
+  const greedy = { temperature: 0, ignore_eos: true };
+  const asked = { session_id: 'cut', prompt: 'A long story', ...greedy };
+  const cut = (await server.post('/v1/completions', { ...asked, max_tokens: 1_000_000 })).body;
+  assert(cut.session.unfinished);
+  const more = (await server.post('/v1/completions', { session_id: 'cut', continue: true, ...greedy, max_tokens: 10 })).body;
+  const { prompt_tokens, prompt_tokens_details } = more.usage;
+  assert.equal(prompt_tokens, cut.usage.total_tokens);
+  assert.equal(prompt_tokens_details.cached_tokens, prompt_tokens - 1, 'only the last token is fed again');
+  const whole = await serve('--device', device, '--set', 'drain.grace_ms=0');
+  t.after(() => whole.process.kill('SIGKILL'));
+  const { body } = await whole.post('/v1/completions', { ...asked, max_tokens: prompt_tokens + 10 });
+  assert(body.choices[0].text.startsWith(cut.choices[0].text + more.choices[0].text));
 });

@@ -77,11 +77,13 @@ void session_files::handle(export_session&& q) {
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
   if (q.with_state && model) key = states_.state_of(tree.record().uid, tree.record().head);
-  const state_buffer held = key ? cache_.buffer(*key) : nullptr;
+  state_buffer held = key ? cache_.buffer(*key) : nullptr;
   const storage::state_label label{tree.record().model_identity,
                                    q.session.tenant,
                                    {tree.record().uid, tree.record().head},
                                    tree.record().total_tokens};
+  // The state of a broken answer, which has not processed all of it, is left out.
+  if (held && cache_.label_of(*key).tokens != label.tokens) held = nullptr, key.reset();
   ports_.runner.run([this, file, all = tree.all(), key, held, label, reply = q.reply, memory = std::move(memory),
                      states = ports_.states]() -> aftermath {
     auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
@@ -90,7 +92,7 @@ void session_files::handle(export_session&& q) {
         file->states.push_back(storage::encode_state(label, held->view(), options_.file_type));
       } else if (key) {
         // An unreadable state is left out: the tokens are enough.
-        if (auto stored = states->get(*key); stored && *stored)
+        if (auto stored = states->get(*key); stored && *stored && (*stored)->label.tokens == label.tokens)
           file->states.push_back(storage::encode_state(label, (*stored)->state.view(), options_.file_type));
       }
       return storage::write_session_file(*file, options_.sessions.signature_key);
@@ -127,7 +129,8 @@ result<void> session_files::take_in(const import_session& q, imported_session&& 
   open_entry& entry = **found;
   if (entry.busy()) return session_busy();
   if (entry.tree && !q.replace)
-    return error{error_kind::conflict, "session '" + q.as.id + "' already exists; set replace=true to overwrite it", "replace"};
+    return error{error_kind::conflict, "session '" + q.as.id + "' already exists; set replace=true to overwrite it",
+                 "replace"};
   const session_record& record = in.tree.record();
   if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
   const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;

@@ -45,7 +45,7 @@ result<open_entry*> open_sessions::entry_of(const session_key& key) {
   open_entry& entry = book_.add(std::move(fresh));
   if (entry.tree) {
     recover_running(entry);
-    states_.set_head(entry.uid, entry.tree->record().head);
+    states_.set_head(entry.uid, entry.tree->record().head, entry.tree->broken_last());
   }
   return &entry;
 }

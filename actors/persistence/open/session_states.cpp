@@ -21,7 +21,7 @@ std::optional<state_key> session_states::state_of(session_uid owner, version_id 
 }
 
 std::optional<state_key> session_states::expected_of(const open_entry& entry, version_id version) {
-  for (const auto& [key, since] : entry.expected)
+  for (const auto& [key, state] : entry.expected)
     if (version_of(key) == version) return key;
   const auto shared = log_.store().shares().find(entry.uid, version);
   const open_entry* const maker = shared ? book_.find(shared->owner) : nullptr;
@@ -34,7 +34,7 @@ void session_states::stop_expecting(const state_key& key) {
 
 void session_states::stop_expecting_old(steady_time now) {
   book_.for_each([&](open_entry& entry) {
-    std::erase_if(entry.expected, [&](const auto& one) { return one.second + expected_max <= now; });
+    std::erase_if(entry.expected, [&](const auto& one) { return one.second.since + expected_max <= now; });
   });
 }
 
@@ -42,7 +42,7 @@ void session_states::put(const open_entry& entry, const state_key& key, state_bu
   auto& cache = tiers_.cache();
   cache.put(key, std::move(state), {entry.key.tenant, tokens, entry.tree->record().model_identity}, !entry.unsaved,
             ports_.time.now(), ports_.wall());
-  cache.set_head(entry.uid, entry.tree->record().head);
+  note_head(entry);
 }
 
 void session_states::may_write(const open_entry& entry) {
@@ -73,7 +73,7 @@ std::vector<state_key> session_states::states_before(const open_entry& entry, ve
   for (const auto& key : tiers_.cache().states_of(entry.uid)) take(key);
   for (const auto& key : shared)
     if (tiers_.cache().readable(key)) take(key);
-  for (const auto& [key, since] : entry.expected) take(key);
+  for (const auto& [key, state] : entry.expected) take(key);
   for (const auto& key : shared)
     if (const auto* const maker = book_.find(key.owner); maker && maker->expected.contains(key)) take(key);
   std::vector<state_key> few;

@@ -32,7 +32,9 @@ class session_states {
   /// Adds the state of a version.
   void put(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
   /// Call after the head of a session has changed.
-  void note_head(const open_entry& entry) { tiers_.cache().set_head(entry.uid, entry.tree->record().head); }
+  void note_head(const open_entry& entry) {
+    tiers_.cache().set_head(entry.uid, entry.tree->record().head, entry.tree->broken_last());
+  }
   /// The log has the whole session, so its states may be written.
   void may_write(const open_entry& entry);
 

@@ -34,6 +34,12 @@ struct running_writer {
   steady_time noted_at{};
 };
 
+/// A state that the device is about to send.
+struct expected_state {
+  steady_time since{};
+  std::uint64_t tokens = 0;  ///< that it has processed
+};
+
 /// Where a session in memory is in its life.
 enum class session_phase : std::uint8_t {
   absent,       ///< it does not exist; turns may wait to make it
@@ -51,9 +57,9 @@ struct open_entry {
   bool unsaved = false;                        ///< the log does not have all of it
   std::map<lease_id, running_writer> writers;  ///< in starting order, which is the order of their numbers
   std::deque<open_session> waiting;
-  std::map<state_key, steady_time> expected;  ///< states of committed versions that the device is about to send
-  std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
-  storage::stored_amount stored;              ///< its part of the tenant's stored amount
+  std::map<state_key, expected_state> expected;  ///< of committed versions
+  std::size_t counted_bytes = 0;                 ///< of the tree, as the book last counted it
+  storage::stored_amount stored;                 ///< its part of the tenant's stored amount
 
   [[nodiscard]] session_phase phase() const { return phase_; }
   [[nodiscard]] bool provisional() const { return phase_ == session_phase::provisional; }

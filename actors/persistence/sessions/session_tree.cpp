@@ -124,6 +124,14 @@ const version_record* session_tree::unfinished() const {
   return nullptr;
 }
 
+version_id session_tree::broken_last() const {
+  if (versions_.empty()) return storage::beginning;
+  const version_record& last = *versions_.rbegin()->second;
+  const version_record* v = &last;
+  while (v && v->unfinished) v = find(v->parent);
+  return last.unfinished && (v ? v->id : storage::beginning) == record_.head ? last.id : storage::beginning;
+}
+
 const history_hash* session_tree::history_of(version_id v) const {
   if (v == storage::beginning) return &no_history;
   const history_hash& h = versions_.at(v)->history;

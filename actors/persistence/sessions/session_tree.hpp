@@ -61,6 +61,8 @@ class session_tree {
   [[nodiscard]] shared_version with_request_key(const std::string& key) const;
   /// The last broken answer that was not continued, if the head is where it began; else null.
   [[nodiscard]] const version_record* unfinished() const;
+  /// The same if it is the newest version, else the beginning. Does not depend on the number of versions.
+  [[nodiscard]] version_id broken_last() const;
 
   /// Fills in the fields that depend on the parent: total_tokens, segment_bytes and history. An empty `segment` means
   /// that the segment is not known.

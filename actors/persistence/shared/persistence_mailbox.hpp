@@ -59,6 +59,8 @@ struct resume_point {
   std::uint64_t cached_tokens = 0;           ///< tokens of the session that `state` has processed
   std::vector<engine::prompt_part> parts{};  ///< of `feed`: for each turn, the client's tokens and the answer
   std::optional<device_id> device{};         ///< had `state` in a slot when this was sent; none: no device had
+  std::uint64_t ahead =
+      0;  ///< tokens of session_opened::unfinished that `state` has processed too; `feed` is empty then
 };
 
 // ---- sessions: a turn is open_session, then commit_turn or release ----
@@ -140,6 +142,7 @@ struct commit_turn {
   version_record version;
   std::string segment;  ///< the text that this turn adds to the history as clients resend it: hashed, not stored
   durability wanted = durability::process;
+  std::uint32_t state_lacks = 0;  ///< tokens at the end of the version that its state has not processed
 };
 struct turn_committed {
   return_address reply;

@@ -24,10 +24,11 @@ void state_versions::remove(const state_key& key) {
   if (versions.empty()) sessions_.erase(owner);
 }
 
-bool state_versions::set_head(session_uid owner, version_id head) {
+bool state_versions::set_head(session_uid owner, version_id head, version_id broken) {
   const auto found = sessions_.find(owner);
-  if (found == sessions_.end() || found->second.head == head) return false;
+  if (found == sessions_.end() || (found->second.head == head && found->second.broken == broken)) return false;
   found->second.head = head;
+  found->second.broken = broken;
   return true;
 }
 
@@ -64,14 +65,17 @@ void state_versions::for_each_worth(session_uid owner, const predicate& is_on_di
   const auto beyond = std::ranges::upper_bound(present, head);
   const version_id newest = beyond == present.begin() ? 0 : *std::prev(beyond);
   for (const version_id version : present) {
-    const bool thin = std::ranges::binary_search(may_go, version);
-    use(found->second.versions.at(version), thin ? worth::thinnable : version == newest ? worth::newest : worth::old);
+    const bool broken = version == found->second.broken;
+    const bool thin = !broken && std::ranges::binary_search(may_go, version);
+    const bool first = broken || version == newest;
+    use(found->second.versions.at(version), thin ? worth::thinnable : first ? worth::newest : worth::old);
   }
 }
 
 bool state_versions::survives(const state_key& key, const predicate& will_be_there) const {
   if (!thins_) return true;
   const session& s = sessions_.at(key.owner);
+  if (version_of(key) == s.broken) return true;
   const auto self = s.versions.find(version_of(key));
   std::vector<version_id> around{self->first};
   for (auto it = self; it != s.versions.begin();)

@@ -22,8 +22,9 @@ class state_versions {
 
   void add(const storage::state_key& key);
   void remove(const storage::state_key& key);
-  /// False: nothing has changed.
-  bool set_head(storage::session_uid owner, storage::version_id head);
+  /// `broken`: a version ahead of the head that may be continued, and is spared too; 0: none. False: nothing has
+  /// changed.
+  bool set_head(storage::session_uid owner, storage::version_id head, storage::version_id broken);
 
   [[nodiscard]] std::optional<storage::state_key> find(storage::session_uid owner, storage::version_id version) const;
   [[nodiscard]] std::vector<storage::state_key> of(storage::session_uid owner) const;
@@ -38,6 +39,7 @@ class state_versions {
  private:
   struct session {
     storage::version_id head = 0;  // 0: not known, the newest one
+    storage::version_id broken = 0;
     std::map<storage::version_id, storage::state_key> versions;
   };
 

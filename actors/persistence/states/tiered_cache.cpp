@@ -109,8 +109,8 @@ void tiered_cache::slot_dropped(const state_key& key, device_id device) {
   if (device_of(key) == device) vram_.erase(key);
 }
 
-void tiered_cache::set_head(session_uid owner, version_id head) {
-  if (versions_.set_head(owner, head)) rethin(owner);
+void tiered_cache::set_head(session_uid owner, version_id head, version_id broken) {
+  if (versions_.set_head(owner, head, broken)) rethin(owner);
 }
 
 void tiered_cache::forget(const state_key& key) {

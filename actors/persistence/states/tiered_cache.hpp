@@ -62,7 +62,8 @@ class tiered_cache {
   /// A device that no longer has a state which another device has since then changes nothing.
   void slot_kept(const state_key& key, device_id device);
   void slot_dropped(const state_key& key, device_id device);
-  void set_head(session_uid owner, version_id head);
+  /// `broken`: a version ahead of the head that may be continued; 0: none.
+  void set_head(session_uid owner, version_id head, version_id broken = 0);
   void forget(const state_key& key);
   /// Forgets the states of a session, in RAM or on disk, for which `goes` returns true.
   void forget_owner(session_uid owner, const std::function<bool(const state_key&)>& goes);

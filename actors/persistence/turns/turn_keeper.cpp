@@ -133,8 +133,11 @@ void turn_keeper::handle(state_kept&& q) {
     w.state = std::move(q.state);
     return;
   }
-  if (entry->expected.erase(q.key) == 0) return;  // the turn failed
-  if (q.state) states_.put(*entry, q.key, std::move(q.state), entry->tree->total_tokens(version_of(q.key)));
+  const auto expected = entry->expected.find(q.key);
+  if (expected == entry->expected.end()) return;  // the turn failed
+  const std::uint64_t tokens = expected->second.tokens;
+  entry->expected.erase(expected);
+  if (q.state) states_.put(*entry, q.key, std::move(q.state), tokens);
   opening_.resolve_waiting(q.key);
 }
 
@@ -181,7 +184,7 @@ bool turn_keeper::commit(commit_turn&& q) {
   std::vector<shared_version> news;
   if (!entry.in_log && !entry.unsaved) news = entry.tree->all();
   const auto number = v.id;
-  const auto tokens = v.total_tokens;
+  const auto state_tokens = v.total_tokens - q.state_lacks;
   const auto& whole = news.emplace_back(std::make_shared<const version_record>(std::move(v)));
   const auto how = log_.commit(entry.tree->record_with(*whole, now_ms), news, q.wanted, ports_.time.now());
   if (!how) {
@@ -198,18 +201,19 @@ bool turn_keeper::commit(commit_turn&& q) {
   running_writer writer = std::move(*w);
   book_.end(entry, writer.lease, true);
   sessions_.recount(entry);
-  committed(entry, std::move(writer), tokens);
+  committed(entry, std::move(writer), state_tokens);
   replies_.deliver(turn_committed{q.reply, number, *how});
   advance(entry);
   return true;
 }
 
-void turn_keeper::committed(open_entry& entry, running_writer writer, std::uint64_t tokens) {
+/// `state_tokens`: that the state of the new version has processed, or will have.
+void turn_keeper::committed(open_entry& entry, running_writer writer, std::uint64_t state_tokens) {
   counters_.turns_committed.fetch_add(1, std::memory_order_relaxed);
   if (!writer.state)
-    entry.expected[writer.key] = ports_.time.now();
+    entry.expected[writer.key] = {ports_.time.now(), state_tokens};
   else if (*writer.state)
-    states_.put(entry, writer.key, std::move(*writer.state), tokens);
+    states_.put(entry, writer.key, std::move(*writer.state), state_tokens);
   states_.note_head(entry);
   shelf_.put(entry.tree->record());
 }

@@ -59,7 +59,7 @@ class turn_keeper {
   void make_provisional(open_entry& entry);
   [[nodiscard]] std::optional<session_tree> fork_by_name(const session_key& key);
   void fail_turn(open_entry& entry, const running_writer& w);
-  void committed(open_entry& entry, running_writer writer, std::uint64_t tokens);
+  void committed(open_entry& entry, running_writer writer, std::uint64_t state_tokens);
   void check_openings(steady_time now);
 
   session_book& book_;

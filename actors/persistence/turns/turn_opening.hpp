@@ -9,8 +9,9 @@
 
 namespace skein::persistence {
 
-/// Finds the state from which a turn resumes: the nearest one before its base. Waits for it, if it is on disk or the
-/// device is about to send it, then sends the reply that opens the turn.
+/// Finds the state from which a turn resumes: that of the broken answer that it continues, or the nearest one before
+/// its base. Waits for it, if it is on disk or the device is about to send it, then sends the reply that opens the
+/// turn.
 class turn_opening {
  public:
   /// The arguments outlive it.
@@ -26,7 +27,8 @@ class turn_opening {
   void stop_waiting(open_entry& entry, running_writer& w);
 
  private:
-  void give_state(const open_entry& entry, running_writer& w, version_id from, const state_key& key,
+  [[nodiscard]] std::uint64_t lacking(const version_record& v, const state_key& key) const;
+  void give_state(const open_entry& entry, running_writer& w, const version_record* from, const state_key& key,
                   state_buffer state);
 
   session_book& book_;

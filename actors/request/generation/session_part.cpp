@@ -31,7 +31,7 @@ void session_part::note_progress(const answer_state& answer, const tokenizer::vo
 void session_part::commit(session_turn::ending ending) {
   unfinished_ = ending.version.unfinished;
   hub_.tell(persistence::commit_turn{ticket_, turn_->opened().lease, std::move(ending.version),
-                                     std::move(ending.segment), turn_->wanted()});
+                                     std::move(ending.segment), turn_->wanted(), ending.lacks});
   hold_.enter(session_hold::none);  // only now: after an exception above, the lease is still released
 }
 
@@ -108,6 +108,7 @@ std::vector<engine::prompt_part> session_part::parts(std::size_t tokens) const {
 void session_part::apply(device::submit& message, const answer_state& answer) {
   if (turn_) {
     const auto& resume = turn_->opened().resume;
+    message.prompt.erase(message.prompt.begin(), message.prompt.begin() + static_cast<std::ptrdiff_t>(resume.ahead));
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
     if (resume.state) message.from = {resume.state, resume.key};
     if (turn_->stored()) message.settles_as = turn_->opened().key;

@@ -212,8 +212,9 @@ std::vector<token_id> session_turn::earlier_answer() const { return {prompt_.beg
 
 std::vector<engine::prompt_part> session_turn::parts() const {
   std::vector<engine::prompt_part> parts = opened_.resume.parts;
-  parts.push_back({said_, false});
-  if (said_ < prompt_.size()) parts.push_back({static_cast<std::uint32_t>(prompt_.size()) - said_, true});
+  const auto ahead = static_cast<std::uint32_t>(opened_.resume.ahead), all = static_cast<std::uint32_t>(prompt_.size());
+  if (ahead < said_) parts.push_back({said_ - ahead, false});
+  if (said_ < all) parts.push_back({all - std::max(said_, ahead), true});
   return parts;
 }
 
@@ -226,7 +227,7 @@ session_turn::counts session_turn::usage(std::uint64_t prefix) const {
     c.prompt += resume.cached_tokens + fed;
     c.cached = resume.cached_tokens + prefix;
   } else {
-    c.cached = prefix > fed ? prefix - fed : 0;
+    c.cached = resume.ahead + (prefix > fed ? prefix - fed : 0);
   }
   return c;
 }
@@ -251,6 +252,9 @@ result<session_turn::ending> session_turn::end(const answer_state& answer,
     if (auto count = vocabulary.encode(rest, e.more); !count) return count.error();
   }
   e.version = record(answer, whole.count, e.more, vocabulary);
+  // The answer is continued by feeding its last token again. The device has such a state where it ended the answer.
+  const bool cut_by_device = e.version.unfinished && e.version.stop_reason != "client_gone";
+  if (cut_by_device && e.sampled > 0 && e.more.empty()) --e.sampled, e.lacks = 1;
   e.segment = segment(kept.content);
   e.version.segment_bytes = e.segment.size();
   return e;

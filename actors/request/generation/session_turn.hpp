@@ -68,8 +68,9 @@ class session_turn {
 
   /// The result of the turn: for the device, the tokens of the final state; for the log, the version.
   struct ending {
-    std::uint32_t sampled = 0;   ///< number of sampled tokens that stay
+    std::uint32_t sampled = 0;   ///< number of sampled tokens in the state
     std::vector<token_id> more;  ///< tokens after them: the rest of a token that a stop string cut
+    std::uint32_t lacks = 0;     ///< tokens at the end of the version that the state does not have
     persistence::version_record version;
     std::string segment;
   };
