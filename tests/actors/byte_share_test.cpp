@@ -8,7 +8,6 @@
 #include "actors/byte_hold.hpp"
 
 namespace skein {
-namespace {
 
 using outcome = byte_share::outcome;
 
@@ -18,8 +17,6 @@ struct share_bench {
   }
   byte_budget budget;
 };
-
-}  // namespace
 
 BOOST_FIXTURE_TEST_SUITE(byte_shares, share_bench)
 
