@@ -17,8 +17,9 @@ const char* const files[] = {
     R"({"logit_bias":7,"response":{"reasoning_steps":{}}})",
     R"({"logit_bias":[1,[5],[5,1e300],[1e300,5],[{},[]]],"response":{}})",
     R"({"stop":[1,[],{}],"response":{"metadata":{"a":{}},"usage":[]}})",
-    R"({"response":{"tools":[{"type":"function","name":"add","parameters":{"type":"object"}},{"type":"namespace","name":"n",)"
-    R"("tools":[{"type":"function","name":"f"}]}],"tool_choice":{"type":"function","name":"add"},"call_steps":[3,0,2,0]}})",
+    (R"({"response":{"tools":[{"type":"function","name":"add","parameters":{"type":"object"}},)"
+     R"({"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}],)"
+     R"("tool_choice":{"type":"function","name":"add"},"call_steps":[3,0,2,0]}})"),
     R"({"response":{"text":{"format":{"type":"json_schema","name":"s","schema":{"type":"object"}}},"tools":{"a":1}}})",
 };
 
