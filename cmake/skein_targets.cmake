@@ -2,8 +2,8 @@
 set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
 
 # Libraries that are optimised as in a release in SKEIN_HERE, too. For the others it would take a quarter of the time to
-# compile them, and what they do takes little of the time of a token.
-set(skein_fast_libraries "kernel|emulator|model|sampling|tokenizer|grammar")
+# compile them, and what they do takes little of the time of a token. Models load somewhat slower.
+set(skein_fast_libraries "kernel|emulator|sampling")
 
 # Libraries with compiler options of their own, which cannot use the common precompiled headers.
 set(skein_own_options "kernel|emulator|sampling")
