@@ -155,7 +155,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
       if (!failed || failed == asio::error::would_block || !from.is_open()) return true;
       log::warning("cannot accept connections", {{"why", failed.message()}});
       return false;
-    } catch (const std::exception& e) {  // out of memory
+    } catch (const std::exception& e) {  // out of memory, which a pause would need as well
       log::warning("a connection was closed at once", {{"why", e.what()}});
       return true;
     }
