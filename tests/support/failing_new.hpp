@@ -13,4 +13,13 @@ class failing_new {
   failing_new& operator=(const failing_new&) = delete;
 };
 
+/// The same for all other threads.
+class failing_new_elsewhere {
+ public:
+  explicit failing_new_elsewhere(std::size_t bytes_min);
+  ~failing_new_elsewhere();
+  failing_new_elsewhere(const failing_new_elsewhere&) = delete;  // one at a time
+  failing_new_elsewhere& operator=(const failing_new_elsewhere&) = delete;
+};
+
 }  // namespace skein::test

@@ -5,12 +5,16 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <new>
+#include <utility>
 
 #include "kernels/gpu/model/upload/encode_panel.hpp"
 #include "kernels/gpu/model/upload/encode_row.hpp"
 #include "kernels/weights/file_blocks.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
+#include "tests/support/failing_new.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -65,7 +69,9 @@ struct seen {
 
 BOOST_AUTO_TEST_CASE(what_arrives_is_what_was_sent) {
   random_numbers random(7);
-  for (const std::uint32_t threads : {1u, 2u, 5u}) {
+  // The smaller pieces have no room for most rows.
+  for (const auto& [threads, piece_bytes] :
+       std::initializer_list<std::pair<std::uint32_t, std::size_t>>{{1, 512}, {2, 512}, {5, 512}, {1, 16}, {5, 64}}) {
     std::vector<placed> tensors;
     std::vector<device_values> places;
     std::uint64_t total = 0;
@@ -76,14 +82,14 @@ BOOST_AUTO_TEST_CASE(what_arrives_is_what_was_sent) {
       total += p.source.size();
     }
     seen progress;
-    weight_upload upload({&seen::report, &progress}, total, {.threads = threads, .piece_bytes = 512});
+    weight_upload upload({&seen::report, &progress}, total, {.threads = threads, .piece_bytes = piece_bytes});
     for (std::size_t i = 0; i < tensors.size(); ++i)
       upload.add(static_cast<std::byte*>(places[i].data()), tensors[i].view, tensors[i].type, tensors[i].height,
                  tensors[i].width);
     upload.run();
     const kernels::gpu::stream in;
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      BOOST_TEST_CONTEXT("tensor " << i << ", " << threads << " threads") {
+      BOOST_TEST_CONTEXT("tensor " << i << ", " << threads << " threads, pieces of " << piece_bytes) {
         BOOST_TEST((places[i].read(in) == tensors[i].expected));
       }
     BOOST_TEST(progress.rising);
@@ -130,12 +136,13 @@ BOOST_AUTO_TEST_CASE(a_bf16_beyond_fp16_is_refused) {
 BOOST_AUTO_TEST_CASE(fp8_rows_arrive_with_their_scales) {
   constexpr std::uint32_t outputs = 70, inputs = 200, height = 128, width = 256;
   random_numbers random(9);
-  for (const std::uint32_t threads : {1u, 3u}) {
+  for (const auto& [threads, piece_bytes] :
+       std::initializer_list<std::pair<std::uint32_t, std::size_t>>{{1, 1024}, {3, 1024}, {3, 200}}) {
     const auto bytes = encode(random_values(random, outputs * inputs), dtype::f32);
     const tensor_view view = view_of(bytes, dtype::f32, {outputs, inputs});
     const device_values codes(std::vector<float>(height * width / 4, 3.0f), element::f32),
         scales(std::vector<float>(outputs, 3.0f), element::f32);
-    weight_upload upload({}, bytes.size(), {.threads = threads, .piece_bytes = 1024});
+    weight_upload upload({}, bytes.size(), {.threads = threads, .piece_bytes = piece_bytes});
     upload.add_rows(static_cast<std::byte*>(codes.data()), static_cast<std::byte*>(scales.data()), view, height, width);
     upload.run();
     const kernels::gpu::stream in;
@@ -149,6 +156,47 @@ BOOST_AUTO_TEST_CASE(fp8_rows_arrive_with_their_scales) {
       if (o < outputs) BOOST_REQUIRE(kernels::gpu::encode_fp8_row(view, o, expected, scratch) == of_rows[o]);
       BOOST_REQUIRE(std::ranges::equal(arrived.all().subspan(std::size_t{o} * width, width), expected));
     }
+  }
+}
+
+// As those of a feed-forward layer of 254,208 inputs are beside the pieces of the program.
+BOOST_AUTO_TEST_CASE(panels_longer_than_a_piece_arrive) {
+  using namespace kernels::gpu;
+  constexpr std::uint32_t outputs = 150, inputs = 200, height = 192, width = 256;
+  constexpr weight_format format{weight_element::int8, 64};
+  random_numbers random(15);
+  const auto bytes = encode(random_values(random, outputs * inputs), dtype::f32);
+  const tensor_view view = view_of(bytes, dtype::f32, {outputs, inputs});
+  const std::size_t panel_bytes = coded_bytes(format, panel_outputs, width);
+  const std::size_t total = height / panel_outputs * panel_bytes;
+  const device_values place(std::vector<float>(total / sizeof(float), 3.0f), element::f32);
+  weight_upload upload({}, bytes.size(), {.threads = 3, .piece_bytes = panel_bytes - 1});
+  upload.add_coded(static_cast<std::byte*>(place.data()), view, element::bf16, format, height, width);
+  upload.run();
+  const stream in;
+  pinned_buffer<std::byte> arrived(total);
+  require(copy_to_host(arrived.data(), place.data(), total, in));
+  require(in.synchronize());
+  std::vector<std::byte> expected(panel_bytes);
+  std::vector<float> scratch;
+  for (std::uint32_t first = 0; first < height; first += panel_outputs) {
+    const std::int64_t rows = std::clamp<std::int64_t>(std::int64_t{outputs} - first, 0, panel_outputs);
+    BOOST_REQUIRE(encode_panel(kernels::rows_of(view, first, rows), element::bf16, format, width, expected.data(),
+                               scratch) == 0u);
+    BOOST_TEST(std::ranges::equal(arrived.all().subspan(first / panel_outputs * panel_bytes, panel_bytes), expected));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_finds_no_memory_ends_the_upload) {
+  constexpr std::uint32_t rows = 40, columns = 20'000;
+  const std::vector<std::byte> bytes(std::size_t{rows} * columns * sizeof(float));
+  const device_values place(std::vector<float>(std::size_t{rows} * columns), element::bf16);
+  weight_upload upload({}, bytes.size(), {.threads = 3, .piece_bytes = 1 << 16});
+  upload.add(static_cast<std::byte*>(place.data()), view_of(bytes, dtype::f32, {rows, columns}), element::bf16, rows,
+             columns);
+  {
+    const failing_new_elsewhere lack(columns * sizeof(float));  // a row as numbers of 32 bits
+    BOOST_CHECK_THROW(upload.run(), std::bad_alloc);
   }
 }
 

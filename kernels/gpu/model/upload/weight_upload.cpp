@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -106,10 +107,11 @@ class weight_upload::pieces {
     of(job).filled = true;
     changed_.notify_all();
   }
-  /// Waits until the job is in its piece.
+  /// Waits until the job is in its piece. Throws what a thread passed to fail().
   void await(std::size_t job) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return of(job).filled; });
+    changed_.wait(lock, [&] { return of(job).filled || failure_; });
+    if (failure_) std::rethrow_exception(failure_);
     of(job).filled = false;
   }
   /// Queues the copy of bytes of the piece to the device, where `sent` is converted to `type`.
@@ -131,6 +133,13 @@ class weight_upload::pieces {
     given_up_ = true;
     changed_.notify_all();
   }
+  /// A thread could not fill its piece.
+  void fail(std::exception_ptr why) {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = std::move(why);
+    given_up_ = true;
+    changed_.notify_all();
+  }
   /// Pending copies still read from the pieces.
   ~pieces() { static_cast<void>(stream_.synchronize()); }
 
@@ -149,6 +158,7 @@ class weight_upload::pieces {
   std::condition_variable changed_;
   std::size_t claimed_ = 0, freed_ = 0;
   bool given_up_ = false;
+  std::exception_ptr failure_;
 };
 
 weight_upload::weight_upload(const load_progress& progress, std::uint64_t total_bytes, const options& how)
@@ -161,7 +171,6 @@ void weight_upload::add(std::byte* to, const tensor_view& from, element type, st
 
 void weight_upload::add_rows(std::byte* codes, std::byte* scales, const tensor_view& from, std::uint32_t height,
                              std::uint32_t width) {
-  check(width + sizeof(float) <= piece_bytes_);
   add_lines(codes, {from, element::f32, width, {weight_element::fp8, default_group}, scales}, height, 1, width);
 }
 
@@ -177,9 +186,9 @@ void weight_upload::add_lines(std::byte* to, tensor of, std::uint32_t height, st
   const tensor_view& from = of.from;
   check(from.shape.size() == 2);
   check(from.shape[0] <= height && from.shape[1] <= of.width);
-  check(line_bytes <= piece_bytes_);
-  const std::size_t scale_bytes = of.scales ? sizeof(float) : 0;
-  const auto lines_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(line_bytes + scale_bytes, 1));
+  const std::size_t sent_bytes = std::max<std::size_t>(line_bytes + (of.scales ? sizeof(float) : 0), 1);
+  longest_line_ = std::max(longest_line_, sent_bytes);
+  const auto lines_each = static_cast<std::uint32_t>(std::max<std::size_t>(piece_bytes_ / sent_bytes, 1));
   const std::uint32_t rows_each = lines_each * line_rows;
   for (std::uint32_t first = 0; first < height; first += rows_each) {
     const std::uint32_t rows = std::min(rows_each, height - first);
@@ -256,13 +265,20 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
 void weight_upload::run() {
   const bool codes = std::ranges::any_of(tensors_, [](const tensor& t) { return t.format.quantised(); });
   const std::uint32_t most = codes ? coding_threads_max : threads_max;
-  const std::uint32_t threads = threads_ > 0 ? threads_ : std::clamp(std::thread::hardware_concurrency(), 1u, most);
-  pieces ring(2 * std::size_t{threads}, piece_bytes_);
+  const std::uint32_t wanted = threads_ > 0 ? threads_ : std::clamp(std::thread::hardware_concurrency(), 1u, most);
+  // Larger pieces, for lines that need them, are fewer.
+  const std::size_t piece_bytes = std::max(piece_bytes_, longest_line_);
+  const std::size_t threads = std::max<std::size_t>(wanted * piece_bytes_ / piece_bytes, 1);
+  pieces ring(2 * threads, piece_bytes);
   const auto fill_pieces = [&] {
-    std::vector<float> scratch;
-    for (std::size_t job = 0; ring.claim(jobs_.size(), job);) {
-      fill(ring.memory(job), jobs_[job], scratch);
-      ring.set_filled(job);
+    try {
+      std::vector<float> scratch;
+      for (std::size_t job = 0; ring.claim(jobs_.size(), job);) {
+        fill(ring.memory(job), jobs_[job], scratch);
+        ring.set_filled(job);
+      }
+    } catch (...) {
+      ring.fail(std::current_exception());
     }
   };
   struct workers {  // end before the ring does, even if the device fails
@@ -270,7 +286,7 @@ void weight_upload::run() {
     std::vector<std::jthread> threads;
     ~workers() { ring.give_up(); }
   } workers{ring, {}};
-  for (std::uint32_t t = 0; t < threads; ++t) workers.threads.emplace_back(fill_pieces);
+  for (std::size_t t = 0; t < threads; ++t) workers.threads.emplace_back(fill_pieces);
 
   // Half of the ring is being sent while the other half is filled.
   const std::size_t on_the_way = std::max<std::size_t>(ring.count() / 2, 1);

@@ -14,12 +14,12 @@ namespace skein::kernels::gpu {
 /// Copies tensors from mapped files to the device. Threads convert pieces into pinned memory and the caller's thread
 /// sends the pieces that are ready, so that reading, converting and copying overlap. Conversion between bf16 and fp16
 /// happens on the device. Values beyond the range of fp16 become its largest value. Pinned memory is bounded whatever
-/// the sizes of the tensors: two pieces per thread.
+/// the sizes of the tensors: two pieces per thread, or two of the longest row or panel if that is more.
 class weight_upload {
  public:
   struct options {
     std::uint32_t threads = 0;  ///< that convert; 0: one per CPU available, at most 8, or 64 if tensors are quantised
-    std::size_t piece_bytes = std::size_t{4} << 20;
+    std::size_t piece_bytes = std::size_t{4} << 20;  ///< longer for a row or panel that does not fit
   };
 
   /// Progress is reported against `total_bytes`, in bytes of the source.
@@ -28,7 +28,7 @@ class weight_upload {
       : weight_upload(progress, total_bytes, options{}) {}
 
   /// Adds a two-dimensional view, of any strides, as [height, width] rows of `type` at `to` on the device, padded with
-  /// zeros. A row must fit into a piece (checked). Views and their memory must live until run() returns.
+  /// zeros. Views and their memory must live until run() returns.
   void add(std::byte* to, const tensor_view& from, element type, std::uint32_t height, std::uint32_t width);
 
   /// The same as a quantised matrix, in the layout of types/coded_layout.hpp; `height` and `width` are multiples of 64.
@@ -41,7 +41,8 @@ class weight_upload {
                 std::uint32_t width);
 
   /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure,
-  /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes.
+  /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes, and what a thread threw that
+  /// converts, such as std::bad_alloc.
   void run();
 
  private:
@@ -74,6 +75,7 @@ class weight_upload {
   const std::uint64_t total_bytes_;
   const std::uint32_t threads_;
   const std::size_t piece_bytes_;
+  std::size_t longest_line_ = 0;  ///< bytes
   std::vector<tensor> tensors_;
   std::vector<job> jobs_;
   std::atomic<std::uint64_t> beyond_f16_ = 0;  ///< weights that became fp16 and are too large for it
