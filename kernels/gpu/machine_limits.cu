@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <string>
 
 #include "kernels/gpu/gemm/matmul_library.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
@@ -130,6 +132,8 @@ result<machine_limits> measure_limits(int device) {
     return limits;
   } catch (const device_failure& failure) {
     return failure.why();
+  } catch (const std::exception& other) {
+    return error{error_kind::unavailable, std::string("the device cannot be measured: ") + other.what(), ""};
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <string>
 #include <vector>
 
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
@@ -86,6 +88,8 @@ result<tile_times> measure_tiles(int device, element type, const tile_probe& pro
     return measure(*profile, type, probe, watch);
   } catch (const device_failure& failure) {
     return failure.why();
+  } catch (const std::exception& other) {
+    return error{error_kind::unavailable, std::string("the device cannot be measured: ") + other.what(), ""};
   }
 }
 

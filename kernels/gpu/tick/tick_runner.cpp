@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "base/check.hpp"
@@ -431,6 +433,8 @@ result<std::unique_ptr<tick_runner>> make_runner(const model_weights& weights, c
     return failure.why();
   } catch (const std::bad_alloc&) {
     return error{error_kind::unavailable, "not enough host memory to load the model", ""};
+  } catch (const std::exception& other) {  // such as std::system_error: a thread cannot be started
+    return error{error_kind::unavailable, std::string("the model cannot be loaded: ") + other.what(), ""};
   }
 }
 
@@ -456,8 +460,12 @@ result<memory_plan> plan_runner(const model_weights& weights, const gpu_options&
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
     return plan_parts(weights, options);
-  } catch (const std::bad_alloc&) {  // no exception may cross the plug-in interface
+  } catch (const device_failure& failure) {  // no exception may cross the plug-in interface
+    return failure.why();
+  } catch (const std::bad_alloc&) {
     return error{error_kind::unavailable, "not enough host memory to plan the model", ""};
+  } catch (const std::exception& other) {
+    return error{error_kind::unavailable, std::string("the model cannot be planned: ") + other.what(), ""};
   }
 }
 
