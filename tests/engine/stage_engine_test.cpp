@@ -3,9 +3,13 @@
 #include "engine/stages/stage_engine.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <memory>
+#include <optional>
 
+#include "engine/stages/stage_backend.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/engine/toy_stages.hpp"
+#include "tests/support/failing_new.hpp"
 
 namespace {
 
@@ -75,6 +79,29 @@ BOOST_AUTO_TEST_CASE(broken_logits_still_give_tokens) {
     BOOST_TEST((r.token >= 0 && r.token < 61));
     BOOST_TEST(!r.finite);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_finds_no_memory_becomes_empty) {
+  const stage_engine_options shape{.device = "toy",
+                                   .model_identity = "abc",
+                                   .weight_type = "none",
+                                   .state = {.layers = toy_stages::layers, .embd = 1},
+                                   .layers = toy_stages::layers,
+                                   .vocab = 61,
+                                   .max_tick_rows = 8,
+                                   .limits = {.slots = 1, .max_rows = 16, .max_logit_rows = 4}};
+  stage_backend backend(std::make_unique<toy_stages>(toy_stages::options{.vocab = 61, .limits = shape.limits}), shape);
+  backend.start(0, greedy(1));
+  model::state_value state;
+  std::optional<result<void>> outcome;
+  {
+    const failing_new lack(1);
+    outcome = backend.read_state(0, state);
+  }
+  BOOST_TEST(outcome->has_value());
+  BOOST_TEST(state.bytes.empty());
+  BOOST_TEST(backend.read_state(0, state).has_value());
+  BOOST_TEST(!state.bytes.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

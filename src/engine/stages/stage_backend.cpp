@@ -1,6 +1,7 @@
 #include "engine/stages/stage_backend.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.hpp"
@@ -89,7 +90,12 @@ result<void> stage_backend::write_state(slot_id slot, const model::state_view& s
 
 result<void> stage_backend::read_state(slot_id slot, model::state_value& out) {
   out.format = state_;
-  out.bytes.resize(state_.bytes());
+  try {
+    out.bytes.resize(state_.bytes());
+  } catch (const std::bad_alloc&) {  // not the loss of the device
+    out.bytes.clear();
+    return stages_->status();
+  }
   stages_->read_state(slot, model::floats_in(out));
   return stages_->status();
 }
