@@ -51,7 +51,8 @@ void state_handout::advance(sequence& s) {
 }
 
 /// Replaces the prompt by the text. If the tokens that the state has processed are a prefix of the text, the state is
-/// kept; else it returns to an earlier state. False if no earlier state is left.
+/// kept; else it returns to an earlier state. False if no earlier state is left: a copy that could not be allocated is
+/// empty.
 bool state_handout::feed_text(sequence& s) {
   request_record& r = *s.owner;
   settlement& how = *r.to_settle;
@@ -64,6 +65,7 @@ bool state_handout::feed_text(sequence& s) {
   if (part_of_it) {
     s.fed += static_cast<std::uint32_t>(swallowed.size());
   } else if (how.prompt_end) {
+    if (how.prompt_end->buffer->state.bytes.empty()) return false;
     slots_.bring_back(s, how.prompt_end->buffer);
   } else if (!r.message.from.key || r.message.from.state) {
     slots_.begin_again(s);

@@ -233,6 +233,24 @@ BOOST_AUTO_TEST_CASE(a_text_cut_below_what_was_swallowed_goes_back) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_text_cut_below_an_end_that_found_no_memory_is_not_settled) {
+  scheduler_options o = small(2);
+  o.undo_bytes_max = state_bytes;
+  world w(o);
+  const auto id = w.send({.prompt = endless_prompt(), .budget = endless, .settles = true, .may_cut = true});
+  w.engine.no_memory = true;
+  run_until(w, id, 12);
+  w.engine.no_memory = false;
+  BOOST_TEST(w.schedule.counts().undo_bytes == state_bytes);
+  w.settle(id, 7, {500});
+  w.run_dry();
+  w.judge();
+  w.judge_keys();
+  BOOST_TEST(w.settled(id).state == nullptr);
+  BOOST_TEST(w.schedule.counts().undo_bytes == 0u);
+  BOOST_TEST(w.schedule.counts().slots_used == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(what_was_swallowed_and_is_in_the_text_stays) {
   world w(small(1));
   const auto id = w.send({.prompt = endless_prompt(), .budget = endless, .settles = true});

@@ -227,14 +227,13 @@ class model_engine {
     for (std::size_t i = moves_at_once(); i > 0 && !leaving_.empty(); --i) {
       const leaving_state& first = leaving_.front();
       BOOST_REQUIRE(!first.alive.expired());
-      to_state(first.state, first.filled->state);
+      if (!no_memory) to_state(first.state, first.filled->state);
       leaving_.pop_front();
       ++moved_.departed;
     }
     for (std::size_t i = moves_at_once(); i > 0 && !coming_.empty(); --i) bring_in_first();
     return moved_;
   }
-
   [[nodiscard]] std::size_t ticks_in_flight() const { return results_.size(); }
   /// The device is gone: nothing comes any more, and no buffer is touched.
   void lose() {
@@ -244,6 +243,7 @@ class model_engine {
   }
   std::function<std::size_t()> moves_at_once = [] { return std::numeric_limits<std::size_t>::max(); };
   std::size_t leaving_max = ~0u, coming_max = ~0u;
+  bool no_memory = false;  ///< for states that leave: they become empty
   std::uint32_t forced_max = 0;
   [[nodiscard]] bool zeroed(slot_id i) const { return slots_[i].state == 0; }
 
