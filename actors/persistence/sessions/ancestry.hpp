@@ -14,7 +14,7 @@ class ancestry {
   using version_id = storage::version_id;
 
   /// `parent` is the beginning or a version that was added.
-  void add(version_id v, version_id parent, std::uint64_t bytes);
+  void add(version_id v, version_id parent, std::uint64_t bytes, bool unfinished);
   /// `v` is not the parent of another version.
   void remove(version_id v) { steps_.erase(v); }
 
@@ -24,6 +24,9 @@ class ancestry {
   [[nodiscard]] std::uint64_t bytes(version_id v) const;
   /// The first version on the path to `v`.
   [[nodiscard]] version_id first(version_id v) const;
+  /// The last version on the path to `v` that is not unfinished, perhaps `v` itself; the beginning if there is none. At
+  /// once, whatever the length of the path.
+  [[nodiscard]] version_id finished(version_id v) const;
   /// Whether `ancestor` is `v` or on the path to `v`.
   [[nodiscard]] bool leads_to(version_id ancestor, version_id v) const;
 
@@ -31,6 +34,7 @@ class ancestry {
   struct step {
     version_id parent = storage::beginning, far = storage::beginning;
     std::uint32_t depth = 0;
+    version_id finished = storage::beginning;
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] const step& at(version_id v) const;

@@ -12,8 +12,6 @@
 namespace skein::persistence {
 namespace {
 
-// Memory of a version without its texts: the record, nodes of five trees, headers of its string blocks.
-constexpr std::size_t version_overhead = sizeof(version_record) + 256;
 // Memory of a name and its value without their bytes: two strings and their block headers.
 constexpr std::size_t pair_overhead = 2 * sizeof(std::string) + 32;
 // recognise() reads a text at most this number of times if branches cut it at different positions.
@@ -86,7 +84,7 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
 
 void session_tree::link(const version_record& v) {
   children_.emplace(v.parent, v.id);
-  ways_.add(v.id, v.parent, content_bytes(v));
+  ways_.add(v.id, v.parent, content_bytes(v), v.unfinished);
   if (v.deleted) deleted_.insert(v.id);
   if (!v.request_key.empty() && !v.deleted) by_request_key_[v.request_key] = v.id;
   bytes_ += version_overhead + content_bytes(v);
@@ -116,10 +114,8 @@ shared_version session_tree::with_request_key(const std::string& key) const {
 
 const version_record* session_tree::unfinished() const {
   for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
-    const version_record* v = it->second.get();
-    if (!v->unfinished || children_.contains(v->id)) continue;
-    while (v && v->unfinished) v = find(v->parent);
-    if ((v ? v->id : storage::beginning) == record_.head) return it->second.get();
+    const version_record& v = *it->second;
+    if (v.unfinished && ways_.finished(v.id) == record_.head && !children_.contains(v.id)) return &v;
   }
   return nullptr;
 }
@@ -127,9 +123,7 @@ const version_record* session_tree::unfinished() const {
 version_id session_tree::broken_last() const {
   if (versions_.empty()) return storage::beginning;
   const version_record& last = *versions_.rbegin()->second;
-  const version_record* v = &last;
-  while (v && v->unfinished) v = find(v->parent);
-  return last.unfinished && (v ? v->id : storage::beginning) == record_.head ? last.id : storage::beginning;
+  return last.unfinished && ways_.finished(last.id) == record_.head ? last.id : storage::beginning;
 }
 
 const history_hash* session_tree::history_of(version_id v) const {

@@ -24,6 +24,9 @@ using storage::shared_version;
 using storage::version_id;
 using storage::version_record;
 
+/// Memory of a version in a tree without its texts: the record, nodes of five trees, headers of its string blocks.
+inline constexpr std::size_t version_overhead = sizeof(version_record) + 256;
+
 /// Where a version may end inside a text that continues it.
 struct history_rules {
   bool whole_messages = false;  ///< only at the end of the text or of a turn (in the templates assistant, bot, tools)

@@ -76,11 +76,13 @@ BOOST_AUTO_TEST_CASE(ways_are_known_without_walking_them) {
   for (int life = 0; life < 20; ++life) {
     ancestry ways;
     std::map<version_id, std::vector<version_id>> slow{{0, {}}};  // each path in full
+    std::set<version_id> unfinished;
     const std::uint32_t branches = 1 + random.below(4);
     for (version_id v = 1; v <= 300; ++v) {
       const version_id parent = random.below(branches) == 0 ? v - 1 : random.below(v);
       if (!slow.contains(parent)) continue;
-      ways.add(v, parent, v);
+      if (random.below(3) == 0) unfinished.insert(v);
+      ways.add(v, parent, v, unfinished.contains(v));
       slow[v] = slow[parent];
       slow[v].push_back(v);
       if (random.below(20) == 0) ways.remove(v), slow.erase(v);
@@ -91,6 +93,9 @@ BOOST_AUTO_TEST_CASE(ways_are_known_without_walking_them) {
       for (const version_id step : way) bytes += step;
       BOOST_REQUIRE_EQUAL(ways.bytes(v), bytes);
       if (v != 0) BOOST_REQUIRE_EQUAL(ways.first(v), way.front());
+      const auto last =
+          std::ranges::find_if(way.rbegin(), way.rend(), [&](auto one) { return !unfinished.contains(one); });
+      BOOST_REQUIRE_EQUAL(ways.finished(v), last == way.rend() ? 0 : *last);
       for (const auto& [other, ignored] : slow)
         BOOST_REQUIRE_EQUAL(ways.leads_to(other, v), other == 0 || std::ranges::find(way, other) != way.end());
     }
@@ -512,4 +517,32 @@ BOOST_AUTO_TEST_CASE(a_session_is_called_by_what_its_user_said_first) {
   const session_tree copy = forked(t.tree, 1, {8, {default_tenant, "copy"}}, 3);
   BOOST_TEST(copy.record().title == "Mine");
   BOOST_TEST((copy.record().metadata == storage::session_metadata{{"a", "b"}}));
+}
+
+// As an imported session may have: with a walk along the chain for each leaf this takes hours.
+BOOST_AUTO_TEST_CASE(broken_answers_behind_a_long_chain_of_broken_answers_are_found_at_once) {
+  constexpr version_id length = 100'000;
+  std::vector<version_record> versions;
+  const auto add = [&](version_id parent) {
+    version_record v;
+    v.id = static_cast<version_id>(versions.size()) + 1;
+    v.parent = parent;
+    v.unfinished = v.id > 1;
+    versions.push_back(std::move(v));
+  };
+  for (version_id i = 0; i < length; ++i) add(i);
+  for (version_id i = 2; i <= length; ++i) add(i);
+  auto record = record_of("s");
+  record.head = 0;  // none of the leaves began there
+  record.last_version = record.versions = static_cast<version_id>(versions.size());
+  auto tree = session_tree::restore(record, versions);
+  BOOST_REQUIRE_MESSAGE(tree, (tree ? "" : tree.error().message));
+  const auto began = std::chrono::steady_clock::now();
+  BOOST_TEST(tree->unfinished() == nullptr);
+  BOOST_TEST(tree->broken_last() == 0u);
+  tree->set_head(1, 1);
+  BOOST_REQUIRE(tree->unfinished() != nullptr);
+  BOOST_TEST(tree->unfinished()->id == versions.back().id);
+  BOOST_TEST(tree->broken_last() == versions.back().id);
+  BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));
 }
