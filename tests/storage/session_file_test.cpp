@@ -3,6 +3,7 @@
 #include "storage/sessions/session_file.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <functional>
 
 #include "storage/records/session_check.hpp"
@@ -115,6 +116,7 @@ BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
   refused_when("should have 5 versions", [](auto& f) { f.session.versions = 5; });
   refused_when("none of its versions", [](auto& f) { f.session.uid += 1; });
   refused_when("two states", [](auto& f) { f.states.push_back(f.states[0]); });
+  refused_when("more states than versions", [](auto& f) { f.states.assign(7, f.states[0]); });
   refused_when("another model", [](auto& f) { f.session.model_identity = "other"; });
   refused_when("state record", [](auto& f) { f.states[0].back() = static_cast<char>(~f.states[0].back()); });
   refused_when("different number of tokens", [](auto& f) {
@@ -182,4 +184,26 @@ BOOST_AUTO_TEST_CASE(a_session_gets_another_number_and_name) {
     BOOST_TEST((after.label.key == state_key{12345, before.label.key.number}));
     BOOST_TEST(after.label.tenant == "tenant");
   }
+}
+
+// With a search from the first version for each state this takes hours.
+BOOST_AUTO_TEST_CASE(a_file_with_very_many_states_is_read_at_once) {
+  random_cases random;
+  constexpr version_id count = 100'000;
+  session_file file;
+  file.session.uid = 5;
+  file.session.key.id = "s";
+  file.session.model_identity = "model";
+  file.session.head = file.session.last_version = file.session.versions = count;
+  const auto state = test::random_state(random, test::small_layout());
+  for (version_id v = 1; v <= count; ++v) {
+    file.versions.emplace_back().id = v;
+    file.states.push_back(encode_state({"model", default_tenant, {5, v}, 0}, state, dtype::f16));
+  }
+  const auto bytes = write_session_file(file, "");
+  const auto began = std::chrono::steady_clock::now();
+  const auto read = read_session_file(bytes, {});
+  BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));
+  BOOST_REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
+  BOOST_TEST(read->states.size() == count);
 }

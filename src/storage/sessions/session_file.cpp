@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "base/check.hpp"
 #include "base/sha256.hpp"
@@ -44,21 +45,21 @@ result<void> check_signature(std::string_view bytes, bool is_signed, const std::
   return {};
 }
 
+/// The versions were checked before: their numbers ascend.
 result<void> check_states(const session_file& file) {
-  std::vector<version_id> seen;
+  if (file.states.size() > file.versions.size()) return bad_file("it has more states than versions");
+  std::unordered_set<version_id> seen;
   for (const auto& record : file.states) {
     const auto state = read_state_record(record);
     if (!state) return of_file(state.error());
     const auto& label = state->label;
     if (label.model_identity != file.session.model_identity) return bad_file("a state belongs to another model");
-    const auto version = std::ranges::find(file.versions, label.key.number, &version_record::id);
-    if (label.key.owner != file.session.uid || version == file.versions.end())
+    const auto version = std::ranges::lower_bound(file.versions, label.key.number, {}, &version_record::id);
+    if (label.key.owner != file.session.uid || version == file.versions.end() || version->id != label.key.number)
       return bad_file("a state belongs to none of its versions");
     if (label.tokens != version->total_tokens)
       return bad_file("the state of version " + std::to_string(version->id) + " has a different number of tokens");
-    if (std::ranges::find(seen, version->id) != seen.end())
-      return bad_file("version " + std::to_string(version->id) + " has two states");
-    seen.push_back(version->id);
+    if (!seen.insert(version->id).second) return bad_file("version " + std::to_string(version->id) + " has two states");
   }
   return {};
 }
