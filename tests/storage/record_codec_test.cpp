@@ -7,9 +7,11 @@
 
 #include "tests/storage/outcomes.hpp"
 #include "tests/storage/random_records.hpp"
+#include "tests/support/failing_new.hpp"
 
 using namespace skein;
 using namespace skein::storage;
+using test::failing_new;
 using test::random_cases;
 
 namespace {
@@ -150,4 +152,21 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_end_are_refused_before_memory_is_taken) 
     out.number(~std::uint64_t{0} >> 2);  // tokens
   });
   refused(decode_entry(entry, {0, 7}), error_kind::damaged, "longer than the record");
+}
+
+// A search through damaged files meets records whose numbers are anything.
+BOOST_AUTO_TEST_CASE(runs_of_deleted_versions_are_expanded_only_behind_a_right_checksum) {
+  fork_origin origin{3, 0xfffffff0, 0xfffffff0, {}};
+  for (version_id v = 2; v < 1000; ++v) origin.deleted.push_back(v + v / 100);
+  const auto good = encode_origin(8, origin);
+  BOOST_TEST((decode_origin(good, 8).value() == origin));
+  const auto found = origin_at(good + "what follows");
+  BOOST_REQUIRE(found);
+  BOOST_TEST((found->origin == origin));
+  auto bad = resealed(record_kind::fork_origin, [](record_writer& out) {
+    for (const std::uint64_t n : {8ull, 3ull, 0xfffffff0ull, 0xfffffff0ull, 1ull, 1ull, 0xffffffe0ull}) out.number(n);
+  });
+  bad.back() = static_cast<char>(~bad.back());
+  const failing_new lack(1 << 20);
+  BOOST_TEST(!origin_at(bad).has_value());
 }

@@ -291,7 +291,8 @@ std::string encode_origin(session_uid fork, const fork_origin& origin) {
 
 namespace {
 
-void read_origin(record_reader& in, fork_origin& origin) {
+/// Returns the deleted versions as runs: expanded they may take gigabytes, so only for a record with a checksum.
+std::vector<run> read_origin_runs(record_reader& in, fork_origin& origin) {
   in.number(origin.owner);
   in.number(origin.last);
   in.number(origin.shown);
@@ -300,7 +301,7 @@ void read_origin(record_reader& in, fork_origin& origin) {
     io.number(r.gap);
     io.number(r.length);
   });
-  if (in.faulty()) return;
+  if (in.faulty()) return runs;
   if (origin.owner == 0) in.fault("the fork has no origin");
   if (origin.last == beginning || origin.shown > origin.last)
     in.fault("the last shared version is missing or beyond the last kept one");
@@ -310,8 +311,18 @@ void read_origin(record_reader& in, fork_origin& origin) {
     next = first + r.length;
     if (first == beginning || next > std::uint64_t{origin.shown} + 1)
       in.fault("a deleted version is beyond the last shared one");
-    if (in.faulty()) return;
-    for (std::uint64_t v = first; v < next; ++v) origin.deleted.push_back(static_cast<version_id>(v));
+    if (in.faulty()) break;
+  }
+  return runs;
+}
+
+void read_origin(record_reader& in, fork_origin& origin) {
+  const std::vector<run> runs = read_origin_runs(in, origin);
+  if (in.faulty()) return;
+  version_id next = 0;
+  for (const run& r : runs) {
+    next += r.gap;
+    for (version_id i = 0; i < r.length; ++i) origin.deleted.push_back(next++);
   }
 }
 
@@ -326,7 +337,7 @@ std::optional<found_origin> origin_at(std::string_view bytes) {
   found_origin found;
   in.number(found.fork);
   fork_origin skipped;
-  read_origin(in, skipped);
+  (void)read_origin_runs(in, skipped);
   if (in.faulty()) return {};
   auto origin = decode_origin(up_to(bytes, in), found.fork);
   if (!origin) return {};
