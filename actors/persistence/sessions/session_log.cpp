@@ -29,6 +29,8 @@ std::size_t bytes_of(const session_record& session, bool known, std::span<const 
 
 }  // namespace
 
+/// A write failed. Operations that also read call this only if the database fails: a record that cannot be read is not
+/// a disk that rejects writes.
 void session_log::fail(const error& why, session_uid whose, steady_time now) {
   doubtful_ = whose;
   if (!failing_)
@@ -97,7 +99,7 @@ result<void> session_log::commit_staged(const session_record& session, const ses
                                         steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto written = store_.commit_staged(session, replaced ? replaced->uid : 0);
-  if (!written) fail(written.error(), session.uid, now);
+  if (!written && db_->failing()) fail(written.error(), session.uid, now);
   return written;
 }
 
@@ -123,14 +125,14 @@ void session_log::forget_running(session_uid uid) {
 result<void> session_log::remove(const session_record& session, steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto removed = store_.remove(session);
-  if (!removed) fail(removed.error(), session.uid, now);
+  if (!removed && db_->failing()) fail(removed.error(), session.uid, now);
   return removed;
 }
 
 result<void> session_log::remove_versions(const session_tree::removal& what, steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto removed = store_.remove_versions(what.record, what.gone, what.marked);
-  if (!removed) fail(removed.error(), what.record.uid, now);
+  if (!removed && db_->failing()) fail(removed.error(), what.record.uid, now);
   return removed;
 }
 
@@ -152,17 +154,27 @@ std::vector<session_uid> session_log::retry(steady_time now) {
       return gone.key == kept.session.key && gone.uid != kept.session.uid;
     });
     const session_uid replaced = named_so != disowned_.end() ? named_so->uid : 0;
-    if (!store_.commit_shared(kept.session, kept.versions, false, kept.refused, replaced)) return saved;
+    auto written = store_.commit_shared(kept.session, kept.versions, false, kept.refused, replaced);
+    // Perhaps the other session cannot be read; then its contents stay out of reach.
+    if (!written && replaced != 0 && !db_->failing())
+      written = store_.commit_shared(kept.session, kept.versions, false, kept.refused);
+    if (!written) return saved;
     saved.push_back(uid);
     unsaved_bytes_ -= kept.bytes;
     unsaved_.erase(unsaved_.begin());
   }
-  while (!disowned_.empty()) {
-    session_record gone = disowned_.back();
+  for (std::size_t i = disowned_.size(); i-- > 0;) {
+    session_record gone = disowned_[i];
     const auto named = store_.find(gone.key);
     if (!named || !*named || (*named)->uid != gone.uid) gone.key.id.clear();  // another session has the name now
-    if (!store_.remove(gone)) return saved;
-    disowned_.pop_back();
+    if (const auto removed = store_.remove(gone)) {
+      disowned_.erase(disowned_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else if (db_->failing()) {
+      return saved;
+    } else {  // it cannot be read; it is tried again after the next failure
+      log::warning("a session whose creation failed cannot be removed",
+                   {{"session", gone.uid}, {"why", removed.error().message}});
+    }
   }
   failing_ = false;
   log::info("the disk accepts writes again", {{"written", static_cast<std::uint64_t>(saved.size())}});

@@ -1,6 +1,8 @@
 // Shows what sessions do when the disk is in trouble, and that sessions travel as files: nothing is claimed that is not
 // so, answers go on from memory, and what comes from outside is believed only after it was checked.
 #include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <string_view>
 
 #include "storage/database/database_impl.hpp"
 #include "storage/records/storage_keys.hpp"
@@ -422,4 +424,58 @@ BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
   BOOST_TEST(b.described("t").versions.size() == 1u);
   b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
   BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
+}
+
+namespace {
+
+/// Spoils the blocks of data on disk that hold a family, and not what is read when the database is opened.
+void spoil_blocks(disk_bench& b, std::string_view family) {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  b.db->internals().db->GetLiveFilesMetaData(&files);
+  int spoilt = 0;
+  for (const auto& file : files) {
+    if (file.column_family_name != family) continue;
+    std::fstream bytes(file.db_path + file.name, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    BOOST_REQUIRE(bytes.good());
+    ++spoilt;
+  }
+  BOOST_REQUIRE(spoilt > 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_session_that_cannot_be_removed_is_not_a_disk_that_rejects_writes) {
+  disk_bench b;
+  const auto o = b.opened("s");
+  note_running n{o.lease, {}};
+  n.so_far.tokens = tokens_t(20, 1);
+  b.tell(std::move(n));
+  BOOST_REQUIRE(b.db->internals().flush({}));
+  spoil_blocks(b, to_string(storage::family::running));
+  b.fill_disk();
+  BOOST_TEST((b.turn("other", {1}, "a").durable == durability::memory));
+  b.tell(release{o.reply, o.lease});
+  b.recover();
+  BOOST_TEST((b.turn("other", {2}, "b", tokens_t{1, 2}).durable == durability::process));
+}
+
+BOOST_AUTO_TEST_CASE(a_read_of_a_state_that_fails_once_is_tried_again) {
+  for (const std::uint64_t faults : {std::uint64_t{1}, std::uint64_t{1'000'000}}) {
+    disk_bench b;
+    b.turn("s", {1, 2}, "ab");
+    b.pass(3s);
+    BOOST_REQUIRE(b.db->internals().flush({}));
+    b.end();
+    b.open();
+    const auto before = b.files->faults();
+    (void)b.described("s");  // reads the session
+    b.files->plan({.kind = fault_kind::io_error, .reads = true, .first = 1, .count = faults});
+    const auto o = b.opened("s");
+    b.files->heal();
+    BOOST_TEST(b.files->faults() > before);
+    BOOST_TEST((o.resume.state != nullptr) == (faults == 1));
+    b.pump();
+    BOOST_TEST(b.states->list()->size() == (faults == 1 ? 1u : 0u));
+  }
 }
