@@ -13,6 +13,15 @@ std::uint64_t microseconds_since(steady_time from) {
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - from).count());
 }
 
+/// Reads a state. An error of the disk may pass: it is tried again at once.
+result<std::optional<storage::decoded_state>> read_state(storage::state_store& states, const state_key& key) {
+  constexpr int attempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    auto got = guarded(error_kind::no_memory, [&] { return states.get(key); });
+    if (got || got.error().kind != error_kind::io || attempt == attempts) return got;
+  }
+}
+
 }  // namespace
 
 tier_mover::tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states, job_runner& runner,
@@ -39,8 +48,7 @@ bool tier_mover::load(const state_key& key) {
   loading_.insert(key);
   runner_.run([this, key, states = states_]() -> aftermath {
     const auto began = std::chrono::steady_clock::now();
-    auto got = std::make_shared<result<std::optional<storage::decoded_state>>>(
-        guarded(error_kind::io, [&] { return states->get(key); }));
+    auto got = std::make_shared<result<std::optional<storage::decoded_state>>>(read_state(*states, key));
     const std::uint64_t took = microseconds_since(began);
     return [this, key, got, took] {
       loading_.erase(key);
@@ -58,7 +66,11 @@ bool tier_mover::load(const state_key& key) {
                    {{"owner", key.owner},
                     {"number", key.number},
                     {"why", *got ? std::string("not found") : got->error().message}});
-        cache_.unreadable(key);
+        const bool was_on_disk = cache_.unreadable(key);
+        // Nothing else would remove its record before the next start. Damaged ones and those of other formats stay.
+        if (was_on_disk && !*got && got->error().kind != error_kind::damaged &&
+            got->error().kind != error_kind::conflict)
+          remove_from_disk({key});
         if (!cache_.readable(key)) told_.lost(key);
       }
       told_.loaded(key);

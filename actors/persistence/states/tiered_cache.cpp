@@ -86,11 +86,12 @@ void tiered_cache::loaded(const state_key& key, state_buffer state, label what) 
   set_ram(key, it->second, std::move(state));
 }
 
-void tiered_cache::unreadable(const state_key& key) {
+bool tiered_cache::unreadable(const state_key& key) {
   const auto it = entries_.find(key);
-  if (it == entries_.end() || !it->second.disk.is_there) return;
+  if (it == entries_.end() || !it->second.disk.is_there) return false;
   set_disk(key, it->second, false, 0);
   erase_if_gone(key);
+  return true;
 }
 
 bool tiered_cache::written(const state_key& key, bool well, std::uint64_t bytes, steady_time now) {

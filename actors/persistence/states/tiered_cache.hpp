@@ -54,8 +54,8 @@ class tiered_cache {
   void found(const state_key& key, std::uint64_t bytes, std::int64_t used_ms);
   /// A state was read from disk.
   void loaded(const state_key& key, state_buffer state, label what);
-  /// The copy on disk cannot be used.
-  void unreadable(const state_key& key);
+  /// The copy on disk cannot be used. False: there was none.
+  bool unreadable(const state_key& key);
   /// A write requested by plan() has ended. False: the state was erased meanwhile, and its copy must be removed from
   /// disk.
   [[nodiscard]] bool written(const state_key& key, bool well, std::uint64_t bytes, steady_time now);
