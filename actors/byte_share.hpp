@@ -51,6 +51,11 @@ class byte_share {
     if (why != outcome::taken) return nullptr;
     return {this, [share = *this, bytes](const void*) { share.give_back(bytes); }};
   }
+  /// Takes bytes without a check of the limits until the last copy of the lease is destroyed.
+  [[nodiscard]] byte_budget::lease lease_anyway(std::size_t bytes) const {
+    take_anyway(bytes);
+    return {this, [share = *this, bytes](const void*) { share.give_back(bytes); }};
+  }
 
   /// The most bytes that it can ever hold.
   [[nodiscard]] std::size_t most() const {

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <functional>
+#include <memory>
 
 #include "storage/records/session_check.hpp"
 #include "storage/states/state_store.hpp"
@@ -206,4 +207,38 @@ BOOST_AUTO_TEST_CASE(a_file_with_very_many_states_is_read_at_once) {
   BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));
   BOOST_REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
   BOOST_TEST(read->states.size() == count);
+}
+
+BOOST_AUTO_TEST_CASE(the_memory_of_a_file_is_known_before_it_is_read) {
+  random_cases random;
+  for (std::uint32_t versions = 0; versions < 20; ++versions) {
+    const auto file = random_file(random, versions);
+    const auto size = size_of_session_file(write_session_file(file, versions % 2 == 0 ? "" : "key")).value();
+    BOOST_TEST(size.versions == versions);
+    std::uint64_t bytes = 0;
+    for (const auto& v : file.versions) bytes += sizeof v + content_bytes(v);
+    for (const auto& state : file.states) bytes += sizeof state;
+    for (const auto& pair : file.session.metadata) bytes += sizeof pair + pair.first.size() + pair.second.size();
+    BOOST_TEST(size.bytes >= bytes);
+    std::uint64_t state_bytes = 0;
+    for (const auto& state : file.states) state_bytes += state.size();
+    BOOST_TEST(size.state_bytes == state_bytes);
+  }
+  auto file = random_file(random, 1);
+  file.states.clear();
+  file.versions[0].messages.assign(100'000, {});
+  const auto bytes = write_session_file(file, "");
+  BOOST_TEST(bytes.size() < 300'000u);
+  BOOST_TEST(size_of_session_file(bytes)->bytes >= 100'000 * sizeof(message));
+  BOOST_TEST(read_session_file(bytes, {})->session.log_bytes >= 100'000 * sizeof(message));
+  refused(size_of_session_file(bytes.substr(1)), error_kind::bad_file, "session file");
+}
+
+BOOST_AUTO_TEST_CASE(shared_versions_are_written_as_others) {
+  random_cases random;
+  const auto file = random_file(random, 9);
+  std::vector<shared_version> shared;
+  for (const auto& v : file.versions) shared.push_back(std::make_shared<const version_record>(v));
+  for (const char* key : {"", "key"})
+    BOOST_TEST(write_session_file(file.session, shared, file.states, key, 10'000) == write_session_file(file, key));
 }

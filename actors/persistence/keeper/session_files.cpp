@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/log/log.hpp"
 #include "storage/sessions/session_file.hpp"
+#include "storage/states/state_record.hpp"
 
 namespace skein::persistence {
 
@@ -21,6 +22,16 @@ struct imported_session {
 };
 
 namespace {
+
+/// The memory that reading a file takes beside the file. That of states is counted without a limit: it is bounded by
+/// the file, and one file is read at a time. Errors: as size_of_session_file and no_room.
+result<std::vector<byte_budget::lease>> room_to_read(const import_session& q) {
+  const auto size = storage::size_of_session_file(q.file);
+  if (!size) return size.error();
+  auto room = room_for(q, size->bytes + size->versions * version_overhead);
+  if (!room) return room.error();
+  return std::vector{std::move(*room), q.share.lease_anyway(size->state_bytes)};
+}
 
 /// Reads and checks a file; returns the session under its new name.
 result<imported_session> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
@@ -40,11 +51,12 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
   auto tree = session_tree::restore(std::move(file->session), std::move(file->versions));
   if (!tree) return error{error_kind::bad_file, tree.error().message, ""};
   imported_session in{std::move(*tree), {}};
-  for (const std::string& record : file->states) {
+  for (std::string& record : file->states) {
     auto state = storage::decode_state(record, models);
     if (!state) return error{error_kind::bad_file, "the session file is damaged: " + state.error().message, ""};
     in.states.emplace_back(version_of(state->label.key),
                            std::make_shared<const model::state_value>(std::move(state->state)));
+    record = std::string();
   }
   return in;
 }
@@ -58,22 +70,11 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 
 }  // namespace
 
-/// Approximate size of a session as a file.
-std::size_t session_files::file_bytes(const session_tree& tree, const export_session& q) const {
-  return tree.bytes() + (q.with_state ? ports_.states->record_bytes(tree.record().model_identity) : 0);
-}
-
 void session_files::handle(export_session&& q) {
   const auto named = find_named(sessions_, q.session);
   if (!named) return replies_.refuse(q.reply, named.error());
   if (!*named) return replies_.refuse(q.reply, unknown(q.session));
   const session_tree& tree = (*named)->tree();
-  auto why = byte_share::outcome::taken;
-  const std::size_t size = file_bytes(tree, q);
-  auto memory = q.share.lease(size, why);
-  if (!memory) return replies_.refuse(q.reply, no_room(why, size, q.share.most()));
-  auto file = std::make_shared<storage::session_file>();
-  file->session = tree.record();
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
   if (q.with_state && model) key = states_.state_of(tree.record().uid, tree.record().head);
@@ -84,18 +85,26 @@ void session_files::handle(export_session&& q) {
                                    tree.record().total_tokens};
   // The state of a broken answer, which has not processed all of it, is left out.
   if (held && cache_.label_of(*key).tokens != label.tokens) held = nullptr, key.reset();
-  ports_.runner.run([this, file, all = tree.all(), key, held, label, reply = q.reply, memory = std::move(memory),
-                     states = ports_.states]() -> aftermath {
+
+  const std::size_t state_bytes = key ? storage::state_record_bytes(label, model->state, options_.file_type) : 0;
+  const std::size_t file_bytes = tree.bytes() + state_bytes;
+  auto memory = room_for(q, file_bytes);
+  if (!memory) return replies_.refuse(q.reply, memory.error());
+  // Beside the file: the record of the state, and the state if it is read from disk. One file is written at a time.
+  const std::size_t work_bytes = state_bytes + (key && !held ? model->state.bytes() : 0);
+  ports_.runner.run([this, record = tree.record(), all = tree.all(), key, held, label, file_bytes, reply = q.reply,
+                     share = q.share, memory = std::move(*memory), work_bytes, states = ports_.states]() -> aftermath {
+    const auto work = share.lease_anyway(work_bytes);
     auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
-      for (const auto& v : all) file->versions.push_back(*v);
+      std::vector<std::string> state;
       if (held) {
-        file->states.push_back(storage::encode_state(label, held->view(), options_.file_type));
+        state.push_back(storage::encode_state(label, held->view(), options_.file_type));
       } else if (key) {
         // An unreadable state is left out: the tokens are enough.
         if (auto stored = states->get(*key); stored && *stored && (*stored)->label.tokens == label.tokens)
-          file->states.push_back(storage::encode_state(label, (*stored)->state.view(), options_.file_type));
+          state.push_back(storage::encode_state(label, (*stored)->state.view(), options_.file_type));
       }
-      return storage::write_session_file(*file, options_.sessions.signature_key);
+      return storage::write_session_file(record, all, state, options_.sessions.signature_key, file_bytes);
     }));
     return [this, bytes, reply, memory] {
       if (!*bytes) return replies_.refuse(reply, bytes->error());
@@ -108,13 +117,18 @@ void session_files::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   const session_name as{log_.new_uid(), question->as};
   ports_.runner.run([this, question, as, db = ports_.db, now_ms = ports_.wall()]() -> aftermath {
-    auto in = std::make_shared<result<imported_session>>(guarded(error_kind::overloaded, [&] {
-      const auto& models = ports_.states->models();
-      return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
-    }));
+    std::vector<byte_budget::lease> room;
+    auto in =
+        std::make_shared<result<imported_session>>(guarded(error_kind::overloaded, [&]() -> result<imported_session> {
+          auto taken = room_to_read(*question);
+          if (!taken) return taken.error();
+          room = std::move(*taken);
+          const auto& models = ports_.states->models();
+          return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
+        }));
     question->file = {};
     question->memory.reset();
-    return [this, question, as, in] {
+    return [this, question, as, in, room] {
       auto why = *in ? take_in(*question, std::move(**in)) : result<void>(in->error());
       if (why) return;
       replies_.refuse(question->reply, why.error());

@@ -40,7 +40,6 @@ class session_files {
   void handle(import_session&& q);
 
  private:
-  [[nodiscard]] std::size_t file_bytes(const session_tree& tree, const export_session& q) const;
   [[nodiscard]] result<void> take_in(const import_session& q, imported_session&& in);
   void unstage(session_uid uid);
 

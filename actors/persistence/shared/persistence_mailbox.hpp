@@ -255,6 +255,7 @@ struct import_session {
   bool replace = false;
   bool trusted = false;         ///< the sender has write access to the database: no signature needed
   byte_budget::lease memory{};  ///< for the file; released with this message
+  byte_share share{};           ///< for the memory that the contents of the file take while it is read
 };
 /// The result of work on the whole store.
 struct tended {

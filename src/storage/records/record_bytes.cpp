@@ -133,6 +133,13 @@ std::string_view record_reader::view(std::uint64_t bytes) {
 
 void record_reader::text(std::string& t) { t.assign(view(varint())); }
 
+void record_sizer::text(const std::string&) {
+  constexpr std::uint64_t block_bytes = 32;  // a string's end and the header of its block
+  std::uint64_t length = 0;
+  in_.number(length);
+  if (!in_.view(length).empty()) bytes_ += length + block_bytes;
+}
+
 void record_reader::raw(std::span<std::uint8_t> bytes) {
   const auto seen = view(bytes.size());
   std::ranges::copy(seen, bytes.begin());

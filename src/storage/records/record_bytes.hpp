@@ -146,4 +146,38 @@ class record_reader {
   std::string fault_;
 };
 
+/// Reads fields as record_reader does, but keeps no texts or lists: it counts the memory that they would take.
+class record_sizer {
+ public:
+  explicit record_sizer(record_reader& in) : in_(in) {}
+
+  template <std::integral Number>
+  void number(Number& n) {
+    in_.number(n);
+  }
+  void text(const std::string&);
+  void raw(std::span<std::uint8_t> bytes) { in_.raw(bytes); }
+  /// An element takes twice its size, because vectors grow by doubling.
+  template <typename Element, typename Field>
+  void list(const std::vector<Element>&, Field&& field) {
+    std::uint64_t count = 0;
+    in_.number(count);
+    if (count > in_.rest().size()) in_.fault("a list is longer than the record");
+    Element skipped{};
+    for (std::uint64_t i = 0; i < count && !in_.faulty(); ++i, bytes_ += 2 * sizeof(Element)) field(*this, skipped);
+  }
+  void tokens(const std::vector<token_id>& all) {
+    list(all, [](record_sizer& io, token_id& token) { io.number(token); });
+  }
+
+  [[nodiscard]] std::uint32_t format() const { return in_.format(); }
+  void fault(std::string_view why) { in_.fault(why); }
+  /// Of the texts and lists so far.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  record_reader& in_;
+  std::uint64_t bytes_ = 0;
+};
+
 }  // namespace skein::storage

@@ -98,6 +98,16 @@ std::string_view up_to(std::string_view bytes, const record_reader& fields) {
 void write_fields(record_writer& out, const session_record& record) { session_fields(out, record); }
 void write_fields(record_writer& out, const version_record& record) { version_fields(out, record); }
 
+void size_session_fields(record_sizer& in) {
+  session_record skipped;
+  session_fields(in, skipped);
+}
+
+void size_version_fields(record_sizer& in) {
+  version_record skipped;
+  version_fields(in, skipped);
+}
+
 void read_fields(record_reader& in, session_record& r) {
   session_fields(in, r);
   if (in.faulty()) return;

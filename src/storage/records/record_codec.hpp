@@ -106,5 +106,8 @@ void write_fields(record_writer& out, const session_record& record);
 void write_fields(record_writer& out, const version_record& record);
 void read_fields(record_reader& in, session_record& record);
 void read_fields(record_reader& in, version_record& record);
+// Pass over the fields without keeping them; for the memory that they would take.
+void size_session_fields(record_sizer& in);
+void size_version_fields(record_sizer& in);
 
 }  // namespace skein::storage

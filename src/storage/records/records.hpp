@@ -86,11 +86,11 @@ struct version_record {
 /// read it.
 using shared_version = std::shared_ptr<const version_record>;
 
-/// Total bytes of a version's tokens and texts.
+/// Total bytes of a version's tokens and texts, and of its messages, which take memory even without texts.
 [[nodiscard]] inline std::uint64_t content_bytes(const version_record& v) {
   std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size() +
                         v.sampling.size() + v.request_key.size();
-  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
+  for (const auto& m : v.messages) bytes += sizeof m + m.role.size() + m.content.size();
   return bytes;
 }
 
@@ -109,7 +109,7 @@ struct session_record {
   version_id last_version = beginning;  ///< the highest committed number
   std::uint32_t versions = 0;           ///< number of versions
   std::uint64_t total_tokens = 0;       ///< of the head
-  std::uint64_t log_bytes = 0;          ///< of all versions' tokens and texts
+  std::uint64_t log_bytes = 0;          ///< content_bytes of all versions; earlier programs counted less
   std::int64_t created_ms = 0, used_ms = 0;
   std::string title;  ///< its first words, or the title set by a client; at most session_title_bytes_max
   session_metadata metadata;

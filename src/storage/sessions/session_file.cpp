@@ -66,14 +66,61 @@ result<void> check_states(const session_file& file) {
 
 }  // namespace
 
-std::string write_session_file(const session_file& file, std::string_view signature_key) {
-  record_writer out(record_kind::session_file);
+namespace {
+
+/// `versions`: of version_record or shared_version. `bytes_expected`: allocated at once.
+template <typename Versions>
+std::string write_file(const session_record& session, const Versions& versions, const std::vector<std::string>& states,
+                       std::string_view signature_key, std::size_t bytes_expected) {
+  std::string memory;
+  memory.reserve(bytes_expected);
+  record_writer out(record_kind::session_file, format_of(record_kind::session_file), std::move(memory));
   out.number(!signature_key.empty());
-  write_fields(out, file.session);
-  out.list(file.versions, [](record_writer& io, const version_record& version) { write_fields(io, version); });
-  out.list(file.states, [](record_writer& io, const std::string& state) { io.text(state); });
+  write_fields(out, session);
+  out.list(versions, [](record_writer& io, const auto& version) {
+    if constexpr (requires { *version; })
+      write_fields(io, *version);
+    else
+      write_fields(io, version);
+  });
+  out.list(states, [](record_writer& io, const std::string& state) { io.text(state); });
   if (!signature_key.empty()) out.raw(hmac_sha256(as_bytes(signature_key), as_bytes(out.bytes())));
   return std::move(out).sealed();
+}
+
+}  // namespace
+
+std::string write_session_file(const session_file& file, std::string_view signature_key) {
+  return write_file(file.session, file.versions, file.states, signature_key, 0);
+}
+
+std::string write_session_file(const session_record& session, const std::vector<shared_version>& versions,
+                               const std::vector<std::string>& states, std::string_view signature_key,
+                               std::size_t bytes_expected) {
+  return write_file(session, versions, states, signature_key, bytes_expected);
+}
+
+result<session_file_size> size_of_session_file(std::string_view bytes) {
+  auto in = record_reader::open(bytes, record_kind::session_file);
+  if (!in) return of_file(in.error());
+  session_file_size size;
+  bool is_signed = false;
+  in->number(is_signed);
+  record_sizer sizer(*in);
+  size_session_fields(sizer);
+  sizer.list(std::vector<version_record>(), [&](record_sizer& io, const version_record&) {
+    size_version_fields(io);
+    ++size.versions;
+  });
+  sizer.list(std::vector<std::string>(), [&](record_sizer&, const std::string&) {
+    std::uint64_t length = 0;
+    in->number(length);
+    size.state_bytes += in->view(length).size();
+  });
+  if (is_signed) (void)in->view(sizeof(sha256_digest));
+  if (const auto whole = in->end(); !whole) return of_file(whole.error());
+  size.bytes = sizer.bytes();
+  return size;
 }
 
 result<session_file> read_session_file(std::string_view bytes, const session_file_rules& rules) {

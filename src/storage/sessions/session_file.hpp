@@ -29,6 +29,21 @@ struct session_file_rules {
 /// Signs the file if `signature_key` is not empty.
 [[nodiscard]] std::string write_session_file(const session_file& file, std::string_view signature_key);
 
+/// The same for shared versions. `bytes_expected`: memory that is allocated at once; more only if the file is longer.
+[[nodiscard]] std::string write_session_file(const session_record& session, const std::vector<shared_version>& versions,
+                                             const std::vector<std::string>& states, std::string_view signature_key,
+                                             std::size_t bytes_expected);
+
+/// The memory that the contents of a file take, approximately.
+struct session_file_size {
+  std::uint64_t versions = 0;
+  std::uint64_t bytes = 0;        ///< without the records of states; perhaps many times the size of the file
+  std::uint64_t state_bytes = 0;  ///< of the records of states; less than the size of the file
+};
+/// Reads the file without allocating memory for its contents. Errors: as read_session_file, but the contents are not
+/// compared with each other.
+[[nodiscard]] result<session_file_size> size_of_session_file(std::string_view bytes);
+
 /// Reads a file and checks that it is consistent and that title, metadata and other labels are within the limits of the
 /// API. Texts and token ids are not checked. Errors: bad_file (damaged, inconsistent, or a label is too long: then with
 /// its field), conflict (another model: both named; another format), too_large, forbidden (the signature is missing or
