@@ -2,6 +2,7 @@
 import { Conversation, inputOf, questionOf, titleOf } from './conversation.js';
 import { askForKey, askForTitle, confirmed, showKeys } from './dialogs.js';
 import { h, icon, iconButton } from './dom.js';
+import { shortcutOf } from './keys.js';
 import { ModelChoice } from './models.js';
 import { isConversation, newConversationId, Server } from './server.js';
 import { loadSettings, requestFields } from './settings.js';
@@ -282,7 +283,7 @@ function onKey(event) {
     const act = {
       KeyN: startNew, KeyT: () => openPanel('tree'), KeyS: () => openPanel('settings'), KeyR: () => pressLast('again'),
       ArrowLeft: () => pressLast('left'), ArrowRight: () => pressLast('right'),
-    }[event.code];
+    }[shortcutOf(event, typing)];
     if (!act) return;
     event.preventDefault();
     act();

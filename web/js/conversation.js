@@ -78,6 +78,8 @@ export class Conversation extends EventTarget {
   /** Requests `count` answers after version `base`; resolves when all are over. */
   async ask(input, base, settings, count = 1) {
     if (this.running) return;
+    // The first turn has its instructions as a message: those of this request replace them.
+    if (base === 0 && settings.instructions) input = input.filter((m) => m.role !== 'system');
     const request = { ...settings, input, conversation: this.id, from_version: base };
     if (base > 0) delete request.instructions; // instructions are part of the first turn
     const known = Math.max(0, ...this.versions.all.keys());

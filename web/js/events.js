@@ -1,7 +1,27 @@
 // Event streams of the Responses API as async iterables: over a WebSocket or as server-sent events.
 
-/** A stream ended before its answer. */
-export class Broken extends Error {}
+import { Refused } from './answer.js';
+
+/** A stream ended before its answer. `code`: the close code of its socket. */
+export class Broken extends Error {
+  constructor(message, code = 0) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The close code for a message that is longer than the server accepts on a socket. */
+export const tooBig = 1009;
+/** Close codes with which the server rejects what it was sent; sending it again would not help. */
+const refusals = new Map([
+  [1002, 'protocol error'], [1003, 'unsupported data'], [1007, 'invalid text'], [1008, 'not permitted'],
+]);
+
+function closed(code, reason) {
+  const why = reason || refusals.get(code);
+  const message = `the connection closed (${code}${why ? `: ${why}` : ''})`;
+  return refusals.has(code) ? new Refused(message) : new Broken(message, code);
+}
 
 /** The events of one request over its own WebSocket, which is closed when the loop ends or `signal` aborts. */
 export async function* socketEvents(url, protocols, request, signal, Socket = globalThis.WebSocket) {
@@ -19,7 +39,7 @@ export async function* socketEvents(url, protocols, request, signal, Socket = gl
   };
   socket.onopen = () => socket.send(JSON.stringify({ type: 'response.create', ...request }));
   socket.onmessage = ({ data }) => put(JSON.parse(data));
-  socket.onclose = ({ code }) => end(new Broken(`the connection closed (${code})`));
+  socket.onclose = ({ code, reason }) => end(closed(code, reason));
   const leave = () => end(new Broken('left'));
   signal?.addEventListener('abort', leave);
   if (signal?.aborted) leave();

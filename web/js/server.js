@@ -1,6 +1,6 @@
 // All requests of the page to its server.
 import { Refused } from './answer.js';
-import { bodyEvents, Broken, socketEvents } from './events.js';
+import { bodyEvents, Broken, socketEvents, tooBig } from './events.js';
 
 const keyName = 'skein.key';
 /** Whether the text may be part of a WebSocket subprotocol name. */
@@ -105,6 +105,7 @@ export class Server extends EventTarget {
         yield event;
       }
     } catch (trouble) {
+      if (!opened && !signal.aborted && trouble.code === tooBig) return yield* this.#post(request, signal); // HTTP accepts more
       // Some proxies block WebSockets: fall back to plain HTTP.
       if (!opened && !signal.aborted && this.#sockets !== 'fine')
         this.#sockets = this.#sockets === 'untried' ? 'doubtful' : 'broken';
