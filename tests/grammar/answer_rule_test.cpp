@@ -227,6 +227,15 @@ BOOST_AUTO_TEST_CASE(generated_numbers_and_spaces_come_to_an_end) {
   BOOST_TEST(accepts(integer, std::string(24, '1')));
   BOOST_TEST(!accepts(integer, std::string(25, '1')));
   BOOST_TEST(accepts(number, "-1.2345678901234567e-308"));
+  for (const char* text : {"1e99", "4.5E+07", "0e5", "9e-308", "1e-300", "1e-29", "1e-0099", "-1.5e-40"})
+    BOOST_TEST(accepts(number, text), text);
+  for (const char* text : {"1e100", "4.5e-100031606060606", "1e-309", "1e-400", "1e-310", "0e100", "1e+1000"})
+    BOOST_TEST(!accepts(number, text), text);
+  constexpr auto positive = R"({"type":"number","exclusiveMinimum":0})";
+  BOOST_TEST(accepts(positive, "0.000000000000000001e-99"));
+  BOOST_TEST(!accepts(positive, "1e-100"));  // with other digits, a double could round it to 0
+  BOOST_TEST(accepts(R"({"type":"number","minimum":1,"maximum":1e40})", "1e39"));
+  BOOST_TEST(!accepts(R"({"type":"number","minimum":1})", "1e100"));
   BOOST_TEST(!accepts(number, "0." + std::string(30, '3')));
   BOOST_TEST(!accepts(number, "[1]"));
   BOOST_TEST(accepts(R"({"const":7})", "7"));

@@ -170,6 +170,33 @@ class short_list {
   std::size_t size_ = 0;
 };
 
+/// How an exponent may continue so that the number is a finite double, and not 0 if its digits are not: up to 99, and
+/// down to -308 where there is no bound that rounding could miss.
+enum exponent_tail : std::uint16_t {
+  up_to_two,    ///< digits; zeros before them do not count
+  up_to_three,  ///< digits, up to 308
+  two_more,
+  after_three,
+  after_thirty,
+  one_more,
+  full
+};
+
+/// The next tail; nullopt: the digit is one too many.
+std::optional<exponent_tail> next_tail(exponent_tail at, char digit) {
+  switch (at) {
+    case up_to_two: return digit == '0' ? up_to_two : one_more;
+    case up_to_three:
+      return digit == '0' ? up_to_three : digit < '3' ? two_more : digit == '3' ? after_three : one_more;
+    case two_more: return one_more;
+    case after_three: return digit == '0' ? after_thirty : full;
+    case after_thirty: return digit < '9' ? std::optional(full) : std::nullopt;
+    case one_more: return full;
+    case full: break;
+  }
+  return std::nullopt;
+}
+
 /// All that is known of the number read so far.
 struct number_state {
   std::uint16_t at = begin;
@@ -177,13 +204,15 @@ struct number_state {
   std::uint16_t whole_count = 0;  ///< digits before the point that are not a leading 0; 2: two or more
   std::uint16_t moved = 0;        ///< digits after the point, if whole numbers with exponents are accepted
   std::uint16_t value = 0;        ///< of the exponent, capped
+  exponent_tail tail = up_to_two;
   short_list<comparison::state> compared;
   short_list<division::state> divided;
 
   /// Of all but `compared` and `divided`.
   std::uint64_t small_key() const {
     const std::uint64_t flags = at | negative << 8u | nonzero << 9u | fraction_nonzero << 10u |
-                                exponent_negative << 11u | static_cast<std::uint32_t>(whole_count) << 12u;
+                                exponent_negative << 11u | static_cast<std::uint32_t>(whole_count) << 12u |
+                                static_cast<std::uint32_t>(tail) << 14u;
     return flags << 32 | static_cast<std::uint64_t>(moved) << 16 | value;
   }
   void write_key(std::vector<std::uint32_t>& k) const {
@@ -286,12 +315,14 @@ class number_builder {
   /// Whole numbers are only written as such.
   [[nodiscard]] bool is_plain() const { return rules_.integer && (rules_.plain || work_.of().plain_numbers); }
 
+  [[nodiscard]] bool has_small_exponents() const { return work_.of().plain_numbers; }
+  [[nodiscard]] bool has_bounds() const { return rules_.least || rules_.most || !rules_.excluded.empty(); }
+
   /// Bit d + 1 is set if digit d leads to another state than those beside it. Others lead where their lower neighbour
   /// does, but for 0.
   [[nodiscard]] unsigned watched_digits(const number_state& from) const {
     constexpr unsigned all = ~0u;
-    if (!divisions_.empty() || (from.at >= exponent && rules_.integer)) return all;
-    if (from.at >= exponent) return comparisons_.empty() ? 0 : all;
+    if (!divisions_.empty() || from.at >= exponent) return all;
     unsigned watched = 0;
     const auto to = next_phase(static_cast<phase>(from.at), '1');
     for (std::size_t i = 0; i < comparisons_.size(); ++i)
@@ -318,7 +349,15 @@ class number_builder {
       if (judged_by_digits && to.whole_count != 1) return to.at = bad, to;
       if (!to.fraction_nonzero) to.moved = 0;
     }
-    if (c == '-' && to.at == exponent_sign) to.exponent_negative = true;
+    if (c == '-' && to.at == exponent_sign) {
+      to.exponent_negative = true;
+      if (has_small_exponents() && !has_bounds()) to.tail = up_to_three;
+    }
+    if (to.at == exponent_digits && has_small_exponents()) {
+      const auto tail = next_tail(to.tail, c);
+      if (!tail) return to.at = bad, to;
+      to.tail = *tail;
+    }
     if (to.at == exponent_digits)
       to.value = static_cast<std::uint16_t>(std::min(to.value * 10 + (c - '0'), int{exponent_cap()}));
     for (std::size_t i = 0; i < comparisons_.size(); ++i)
