@@ -235,6 +235,21 @@ BOOST_AUTO_TEST_CASE(tokenising_ends_where_the_tokens_pass_the_ceiling) {
   BOOST_TEST(call.error().message.find("bytes of memory are needed") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_common_beginning_is_charged_for_each_prompt) {
+  served_model model;
+  model.vocabulary = tokenizer::vocabulary::bytes();
+  model.vocab = 256;
+  protocol::generation_request request;
+  request.chat = false;
+  request.lead = "xyz";
+  request.prompts = {{"a", {}, false, true}, {"bc", {}, false}};
+  BOOST_TEST(text_bytes(request) == 6u);
+  const auto call = prepare(request, model, service_settings());
+  BOOST_REQUIRE(call.has_value());
+  BOOST_TEST(call->prompts.at(0) == (std::vector<token_id>{'x', 'y', 'z', 'a'}), boost::test_tools::per_element());
+  BOOST_TEST(call->prompts.at(1) == (std::vector<token_id>{'b', 'c'}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
   bench b;
   for (const bool echo : {false, true}) {

@@ -26,7 +26,7 @@ std::string form(const dialect& as, const std::string& body) {
 }
 std::vector<std::string> texts(const generation_request& request) {
   std::vector<std::string> all;
-  for (const auto& p : request.prompts) all.push_back(p.text);
+  for (const auto& p : request.prompts) all.push_back((p.after_lead ? request.lead : "") + p.text);
   return all;
 }
 using strings = std::vector<std::string>;
@@ -92,6 +92,36 @@ BOOST_AUTO_TEST_CASE(no_dialect_ignores_a_constraint_on_the_answer) {
     BOOST_REQUIRE(object.constraint.has_value());
     BOOST_TEST(object.stop.empty());  // no turn end cuts it
   }
+}
+
+BOOST_AUTO_TEST_CASE(prompts_beyond_the_limit_are_counted_but_not_kept) {
+  request_limits limits;
+  limits.prompts_max = 2;
+  const std::pair<const dialect*, const char*> bodies[] = {
+      {&dialects::batch, R"({"contents":["a","b","c","d"]})"},
+      {&dialects::batch_v3, R"({"contents":["a","b","c","d"]})"},
+      {&dialects::fill_in, R"({"prefix":["a","b","c","d"],"suffix":["a","b","c","d"]})"},
+      {&dialects::completions, R"({"prompt":["a",[1],[2],"d"]})"},
+      {&dialects::ai_choices, R"({"choices":["a","b","c","d"]})"},
+      {&dialects::ai_choices, R"({"choices":["a","b"],"calibrate":true})"},
+      {&dialects::translate, R"({"target_lang":"en","text_list":["a\n\nb\n\nc","d"]})"},
+  };
+  for (const auto& [as, body] : bodies) {
+    generation_request out;
+    const auto ok = read_body(body, limits, [&](const object_reader& reader) {
+      as->read_prompts(reader, {*as, {}, limits}, out);
+      return true;
+    });
+    BOOST_TEST(ok.has_value());
+    BOOST_TEST(out.prompts.size() == 2u, body);
+    BOOST_TEST(out.prompts_left_out == 2u, body);
+    const auto no = read_request(body, *as, {}, limits);
+    BOOST_TEST(!no.request, body);
+    if (as->errors == error_style::flat)
+      BOOST_TEST(no.refusal == R"({"error":"bsz overflow, Max bsz=2","request_bsz":4,"max_bsz":2})");
+  }
+  BOOST_TEST(read_request(R"({"target_lang":"en","text_list":["","",""]})", dialects::translate, {}, limits).refusal ==
+             R"({"error":"bsz overflow, Max bsz=2","request_bsz":3,"max_bsz":2})");
 }
 
 BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
@@ -418,6 +448,7 @@ BOOST_AUTO_TEST_CASE(choices_are_ranked_by_their_cost) {
   BOOST_TEST(texts(plain) == (strings{"In a b", "In acd"}), boost::test_tools::per_element());
   BOOST_TEST((plain.echo && plain.sampling.logprobs && plain.sampling.max_tokens == 0 && !plain.stream));
   BOOST_TEST(!plain.pad_zero);
+  BOOST_TEST(plain.prompts.at(0).text == " b");  // the input is kept once: the product may be larger than any memory
   const auto alone = read(as, R"({"input":"In","choices":["b","cd"],"calibrate":true})");
   BOOST_TEST(texts(alone) == (strings{"Inb", "Incd", "b", "cd"}), boost::test_tools::per_element());
   BOOST_TEST((alone.pad_zero && read(as, R"({"choices":["b"]})").pad_zero));

@@ -56,6 +56,7 @@ std::optional<protocol::fed_text> take_fed(generation_request& request) {
 /// Moves the text or tokens of one prompt out of the request.
 protocol::prompt_input take_prompt(generation_request& request, std::size_t which) {
   protocol::prompt_input prompt = std::move(request.prompts[which]);
+  if (prompt.after_lead) prompt.text.insert(0, request.lead);
   if (request.suffix) prompt.text = protocol::fim_prompt(prompt.text, *request.suffix);
   return prompt;
 }
@@ -165,7 +166,8 @@ std::size_t text_bytes(const generation_request& request) {
   if (request.to_feed) return bytes + request.to_feed->text.size();
   for (const auto& m : request.messages) bytes += m.content.size();
   const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
-  for (const auto& p : request.prompts) bytes += p.text.size() + suffix + p.tokens.size() * sizeof(token_id);
+  for (const auto& p : request.prompts)
+    bytes += (p.after_lead ? request.lead.size() : 0) + p.text.size() + suffix + p.tokens.size() * sizeof(token_id);
   return bytes;
 }
 
@@ -211,6 +213,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   call.score_prompt = request.echo && request.sampling.logprobs;
   request.messages = {};  // the tokens replace them: a waiting request holds its prompt once
   request.prompts = {};
+  std::string().swap(request.lead);
   request.suffix.reset();
   call.request = std::move(request);
   if (call.request.echo)

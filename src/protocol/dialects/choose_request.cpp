@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "protocol/dialects/dialect_readers.hpp"
+#include "protocol/requests/shared_fields.hpp"
 #include "protocol/responses/answer_parts.hpp"
 #include "protocol/responses/whole_writer.hpp"
 
@@ -74,22 +75,24 @@ std::string read_joined(const object_reader& body, std::string_view name) {
 
 }  // namespace
 
-void read_choices(const object_reader& body, const reading&, generation_request& out) {
+void read_choices(const object_reader& body, const reading& by, generation_request& out) {
   out.chat = false;
-  const auto input = read_joined(body, "input");
+  out.lead = read_joined(body, "input");
   const auto list = body.array("choices");
   if (!list || list->is_empty_array()) return body.refuse("choices", "must be a non-empty list of strings");
   const auto writer = std::make_shared<ranking_writer>();
   for (const auto element : list->elements()) {
     const auto text = element.text();
     if (!text || text->empty()) return body.refuse("choices", "must be a list of non-empty strings");
-    writer->choices.emplace_back(*text);
-    out.prompts.push_back({input + std::string(*text), {}, false});
+    if (!has_all_prompts(out, by.limits)) writer->choices.emplace_back(*text);
+    add_prompt({std::string(*text), {}, false, true}, by.limits, out);
   }
   const bool calibrate = body.boolean("calibrate").value_or(false);
-  if (calibrate)
-    for (const auto& choice : writer->choices) out.prompts.push_back({choice, {}, false});
-  out.pad_zero = calibrate || input.empty();  // the first token of the text is scored too
+  if (calibrate) {
+    out.prompts_left_out *= 2;
+    for (const auto& choice : writer->choices) add_prompt({choice, {}, false}, by.limits, out);
+  }
+  out.pad_zero = calibrate || out.lead.empty();  // the first token of the text is scored too
   out.writer = writer;
 }
 

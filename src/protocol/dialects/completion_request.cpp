@@ -14,21 +14,21 @@ class prompt_reader {
   prompt_reader(const object_reader& body, const request_limits& limits)
       : fault_(body.fault()), limits_(limits), path_(body.path_of("prompt")) {}
 
-  std::vector<prompt_input> read(json_value value) {
-    std::vector<prompt_input> prompts;
+  void read(json_value value, generation_request& out) {
     if (const auto text = value.text()) {
-      prompts.push_back({std::string(*text), {}, false});
+      out.prompts.push_back({std::string(*text), {}, false});
     } else if (!value.is(json_kind::array) || value.is_empty_array()) {
       refuse(path_);
     } else if ((*value.elements().begin()).is(json_kind::number)) {
-      prompts.push_back({"", read_tokens(value, path_), true});
+      out.prompts.push_back({"", read_tokens(value, path_), true});
     } else {
       for (const auto element : value.elements()) {
         if (fault_.found()) break;
-        prompts.push_back(read_one(element, element_path(path_, prompts.size())));
+        const bool left_out = has_all_prompts(out, limits_);
+        add_prompt(left_out ? prompt_input() : read_one(element, element_path(path_, out.prompts.size())), limits_,
+                   out);
       }
     }
-    return prompts;
   }
 
  private:
@@ -77,7 +77,7 @@ void read_prompt(const object_reader& body, const reading& by, generation_reques
   }
   const auto prompt = body.value("prompt");
   if (!prompt) return body.refuse("prompt", "is missing");
-  out.prompts = prompt_reader(body, by.limits).read(*prompt);
+  prompt_reader(body, by.limits).read(*prompt, out);
 
   if (const auto suffix = body.text("suffix"); suffix && !suffix->empty()) {
     out.suffix = std::string(*suffix);

@@ -39,11 +39,10 @@ void need_prompts(const object_reader& body, const reading& by, const generation
 void read_one_turn(const object_reader& body, const reading&, generation_request& out) {
   out.chat = false;
   const bool nothing_new = goes_on(body, "contents");
-  if (!nothing_new)
-    for (const auto text : read_texts(body, "contents")) out.prompts.push_back({std::string(text), {}, false});
+  const auto texts = nothing_new ? std::vector<std::string_view>() : read_texts(body, "contents");
+  if (!texts.empty()) out.prompts.push_back({std::string(texts.front()), {}, false});
   // The older servers' message for several prompts, status and misspelling included: clients may compare it.
-  if (out.prompts.size() > 1)
-    refuse(body, error_kind::internal, "contents", "Server Error: Requst must be single prompt !");
+  if (texts.size() > 1) refuse(body, error_kind::internal, "contents", "Server Error: Requst must be single prompt !");
   if (out.prompts.empty() && !nothing_new)
     refuse(body, error_kind::invalid_argument, "contents", "Request must contain exactly one prompt");
   if (out.prompts.empty()) out.prompts.emplace_back();
@@ -68,7 +67,8 @@ void read_branch(const object_reader& body, const reading& by, generation_reques
 
 void read_contents(const object_reader& body, const reading& by, generation_request& out) {
   out.chat = false;
-  for (const auto text : read_texts(body, "contents")) out.prompts.push_back({std::string(text), {}, false});
+  for (const auto text : read_texts(body, "contents"))
+    add_prompt({has_all_prompts(out, by.limits) ? "" : std::string(text), {}, false}, by.limits, out);
   need_prompts(body, by, out);
 }
 
@@ -91,8 +91,12 @@ void read_questions(const object_reader& body, const reading& by, generation_req
   }
   out.chat = false;
   for (const auto question : questions) {
+    if (has_all_prompts(out, by.limits)) {
+      add_prompt({}, by.limits, out);
+      continue;
+    }
     const chat_message message{"user", std::string(question), ""};
-    out.prompts.push_back({render_chat({&message, 1}, out.think, out.style), {}, false});
+    add_prompt({render_chat({&message, 1}, out.think, out.style), {}, false}, by.limits, out);
   }
   need_prompts(body, by, out);
 }
@@ -104,7 +108,8 @@ void read_pairs(const object_reader& body, const reading& by, generation_request
   if (before.size() != after.size())
     return body.refuse("suffix", "has " + std::to_string(after.size()) + " entries, but prefix has " +
                                      std::to_string(before.size()) + "; they must have the same number");
-  for (std::size_t i = 0; i < before.size(); ++i) out.prompts.push_back({fim_prompt(before[i], after[i]), {}, false});
+  for (std::size_t i = 0; i < before.size(); ++i)
+    add_prompt({has_all_prompts(out, by.limits) ? "" : fim_prompt(before[i], after[i]), {}, false}, by.limits, out);
   need_prompts(body, by, out);
 }
 

@@ -315,7 +315,8 @@ understood read_request(std::string_view text, const dialect& spoken, const mode
   });
   understood found{as, std::move(request), {}, std::move(ignored)};
   if (found.request)
-    if (const std::size_t answers = found.request->prompts.size() * found.request->best_of;
+    if (const std::size_t prompts = found.request->prompts.size() + found.request->prompts_left_out,
+        answers = prompts * found.request->best_of;
         answers > limits.prompts_max)
       refuse_size(answers, limits.prompts_max, found);
   return found;

@@ -4,6 +4,7 @@
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/dialects/languages.hpp"
 #include "protocol/json/json_writer.hpp"
+#include "protocol/requests/shared_fields.hpp"
 #include "protocol/responses/whole_writer.hpp"
 
 /// Translation for a browser extension. A text is split at its blank lines, because an answer ends with its paragraph;
@@ -16,21 +17,20 @@ struct piece {
   std::string_view gap, text;
 };
 
-/// The pieces of a trimmed text; none if it is empty.
-std::vector<piece> pieces_of(std::string_view text) {
-  std::vector<piece> pieces;
+/// Calls `visit` for each piece of a trimmed text; none if it is empty.
+template <typename Visit>
+void for_each_piece(std::string_view text, Visit visit) {
   std::size_t begin = 0, gap = 0;
   for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
     const std::size_t next = text.find_first_not_of(blank, at);
     const auto between = text.substr(at, next - at);
     if (std::ranges::count(between, '\n') < 2) continue;
-    pieces.push_back({text.substr(gap, begin - gap), text.substr(begin, at - begin)});
+    visit(piece{text.substr(gap, begin - gap), text.substr(begin, at - begin)});
     gap = at;
     begin = next;
     at = next;
   }
-  if (begin < text.size()) pieces.push_back({text.substr(gap, begin - gap), text.substr(begin)});
-  return pieces;
+  if (begin < text.size()) visit(piece{text.substr(gap, begin - gap), text.substr(begin)});
 }
 
 /// Joins the translations of one call; knows which rows belong to which text.
@@ -73,27 +73,32 @@ std::string_view read_language(const object_reader& body, std::string_view field
 
 }  // namespace
 
-void read_texts_to_translate(const object_reader& body, const reading&, generation_request& out) {
+void read_texts_to_translate(const object_reader& body, const reading& by, generation_request& out) {
   out.chat = false;
   const auto source = read_language(body, "source_lang", "auto");
   const auto target = language_name(read_language(body, "target_lang", ""));
   const auto list = body.array("text_list");
   if (!list) return body.refuse("text_list", "must be a list of strings");
   const auto writer = std::make_shared<translation_writer>();
+  std::size_t told = 0;
   for (const auto element : list->elements()) {
     const auto text = element.text();
     if (!text) return body.refuse("text_list", "must be a list of strings");
+    if (++told > by.limits.prompts_max) continue;
     translation_writer::text plan;
     plan.source_lang = source == "auto" ? guess_language(*text) : source;
     const auto name = language_name(plan.source_lang);
     const auto next_pair = "\n\n" + name + ':';
     if (std::ranges::find(out.stop, next_pair) == out.stop.end()) out.stop.push_back(next_pair);
-    for (const auto& [gap, words] : pieces_of(trimmed(*text))) {
-      plan.gaps.emplace_back(gap);
-      out.prompts.push_back({name + ": " + std::string(words) + "\n\n" + target + ':', {}, false});
-    }
+    for_each_piece(trimmed(*text), [&](const piece& p) {
+      if (has_all_prompts(out, by.limits)) return add_prompt({}, by.limits, out);
+      plan.gaps.emplace_back(p.gap);
+      add_prompt({name + ": " + std::string(p.text) + "\n\n" + target + ':', {}, false}, by.limits, out);
+    });
     writer->texts.push_back(std::move(plan));
   }
+  if (told > by.limits.prompts_max)  // empty texts count, too: each takes memory in the answer
+    out.prompts_left_out = std::max(out.prompts_left_out, told - out.prompts.size());
   out.writer = writer;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "protocol/requests/shared_fields.hpp"
 
@@ -30,6 +31,13 @@ std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise
   using int64 = std::numeric_limits<std::int64_t>;
   const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(otherwise);
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, limits.max_tokens_max));
+}
+
+void add_prompt(prompt_input prompt, const request_limits& limits, generation_request& out) {
+  if (has_all_prompts(out, limits))
+    ++out.prompts_left_out;
+  else
+    out.prompts.push_back(std::move(prompt));
 }
 
 void read_delivery(const object_reader& body, const reading& by, generation_request& out) {

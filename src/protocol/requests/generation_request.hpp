@@ -74,6 +74,7 @@ struct prompt_input {
   std::string text;
   std::vector<token_id> tokens;
   bool is_tokens = false;
+  bool after_lead = false;  ///< generation_request::lead comes before the text
 };
 
 /// Defaults that a client set when it loaded the model or later. They override the defaults of the older servers'
@@ -138,6 +139,8 @@ struct generation_request {
   std::vector<chat_message> messages;          ///< chat
   chat_style style;                            ///< chat
   std::vector<prompt_input> prompts;
+  std::size_t prompts_left_out = 0;   ///< beyond limits.prompts_max; such a request is refused
+  std::string lead;                   ///< the common beginning of the prompts with `after_lead`
   bool penalises_prompt = false;      ///< penalties count the prompt's tokens (sampling_params::prior)
   bool pad_zero = false;              ///< prepend end_of_text to every prompt
   std::optional<std::string> suffix;  ///< completions: fill in the middle

@@ -14,6 +14,13 @@ void read_sampling(const object_reader& body, const sampling_rules& rules, const
 void read_stops(const object_reader& body, const std::vector<std::string>& turn_ends, const request_limits& limits,
                 generation_request& out);
 
+/// Adds a prompt, or counts it only if there are limits.prompts_max already: a short element of a body would take many
+/// times its size as a prompt.
+void add_prompt(prompt_input prompt, const request_limits& limits, generation_request& out);
+[[nodiscard]] inline bool has_all_prompts(const generation_request& request, const request_limits& limits) {
+  return request.prompts.size() >= limits.prompts_max;
+}
+
 /// model, user, stream, stream_options, chunk_size, n, seed.
 void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
