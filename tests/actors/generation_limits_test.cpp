@@ -8,6 +8,7 @@
 
 #include "actors/request/call/long_work.hpp"
 #include "actors/request/generation/generation_call.hpp"
+#include "protocol/json/json_indent.hpp"
 #include "tests/actors/generation_bench.hpp"
 #include "tests/support/failing_new.hpp"
 
@@ -248,6 +249,14 @@ BOOST_AUTO_TEST_CASE(a_common_beginning_is_charged_for_each_prompt) {
   BOOST_REQUIRE(call.has_value());
   BOOST_TEST(call->prompts.at(0) == (std::vector<token_id>{'x', 'y', 'z', 'a'}), boost::test_tools::per_element());
   BOOST_TEST(call->prompts.at(1) == (std::vector<token_id>{'b', 'c'}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_result_of_a_tool_is_charged_as_it_may_be_written) {
+  protocol::generation_request request;
+  request.messages = {{"user", "ab", ""}, {"tool", "[1]", ""}};
+  BOOST_TEST(text_bytes(request) == 5u);
+  request.style.turns = protocol::turn_form::headings;
+  BOOST_TEST(text_bytes(request) == 2 + protocol::indented_bytes_max(3));
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {

@@ -220,6 +220,25 @@ BOOST_AUTO_TEST_CASE(histories_with_headings) {
   BOOST_TEST(prompt_of(going_on) == "### Tool Output\n```json\n1\n```\n### Assistant\nIt is");
 }
 
+BOOST_AUTO_TEST_CASE(json_that_would_grow_many_times_is_not_indented) {
+  std::string nested(50, '[');
+  for (int i = 0; i < 1000; ++i) nested += "1,";
+  nested += "1" + std::string(50, ']');
+  chat_style style;
+  style.turns = turn_form::headings;
+  const std::vector<chat_message> result{{"tool", nested, ""}};
+  const auto prompt = render_chat(result, think_mode::off, style);
+  BOOST_TEST(prompt.starts_with("### Tool Output\n```json\n" + nested + "\n```\n"));
+  BOOST_TEST(rendered_bytes_max(result.front(), style) < 9 * nested.size());
+  const std::vector<tool_call> calls{{"", "add", R"({"a":)" + nested + "}"}};
+  BOOST_TEST(text_with_calls("", calls, turn_form::headings) ==
+             "**Tool Call:**\n```json\n{\"name\":\"add\",\"arguments\":{\"a\":" + nested + "}}\n```");
+  const auto described =
+      read_headed(R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","default":)" +
+                  nested + "}}}]");
+  BOOST_TEST(prompt_of(described).find("```json\n{\"type\":\"object\",\"default\":[[") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(an_answer_with_headings_is_found_again) {
   const auto chat = render_turns(read_headed(tools).messages, think_mode::off, read_headed(tools).style);
   const std::vector<tool_call> calls{{"", "add", R"({"a":1})"}};

@@ -164,7 +164,7 @@ std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = request.constraint ? request.constraint->text.size() : 0;
   if (!request.goes_on_after.empty()) return bytes + request.goes_on_after.size() * sizeof(token_id);
   if (request.to_feed) return bytes + request.to_feed->text.size();
-  for (const auto& m : request.messages) bytes += m.content.size();
+  for (const auto& m : request.messages) bytes += protocol::rendered_bytes_max(m, request.style);
   const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
   for (const auto& p : request.prompts)
     bytes += (p.after_lead ? request.lead.size() : 0) + p.text.size() + suffix + p.tokens.size() * sizeof(token_id);

@@ -290,7 +290,7 @@ void add_piece(const call_piece& piece, std::string& text, turn_form form) {
     const auto document = parse_with_large_integers(compact);
     if (document) {
       text.erase(at + headed_fence.size());
-      indent_json(text, document->root());
+      indent_json(text, document->root(), indented_bytes_max(compact.size()));
     }
   }
   text += "\n```";

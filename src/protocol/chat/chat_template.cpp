@@ -28,7 +28,7 @@ bool is_system(const chat_message& message) { return message.role == "system" ||
 std::string fenced_result(std::string_view text) {
   std::string fenced = "```json\n";
   if (const auto document = parse_with_large_integers(text))
-    indent_json(fenced, document->root());
+    indent_json(fenced, document->root(), indented_bytes_max(text.size()));
   else
     json_writer(fenced).value(text);
   return fenced += "\n```";
@@ -177,6 +177,11 @@ std::string resent_answer(const rendered_chat& chat, std::string_view content) {
 
 std::string render_chat(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
   return text_to_feed(render_turns(messages, think, style), 0).text;
+}
+
+std::size_t rendered_bytes_max(const chat_message& message, const chat_style& style) {
+  const bool indented = message.role == "tool" && !message.raw && style.turns == turn_form::headings;
+  return indented ? indented_bytes_max(message.content.size()) : message.content.size();
 }
 
 turn_form turns_of(std::string_view prompt, const chat_style& usual) {

@@ -46,6 +46,9 @@ struct rendered_chat {
 /// An answer as render_chat writes it in a resent conversation, without the blank line after it.
 [[nodiscard]] std::string resent_answer(const rendered_chat& chat, std::string_view content);
 
+/// The bytes that a message takes at most as the text of a turn.
+[[nodiscard]] std::size_t rendered_bytes_max(const chat_message& message, const chat_style& style);
+
 /// The form of a rendered prompt that ends with the opening of an answer. `usual`: the style of the model.
 [[nodiscard]] turn_form turns_of(std::string_view prompt, const chat_style& usual = {});
 

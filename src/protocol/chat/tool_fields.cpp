@@ -163,6 +163,13 @@ std::string description_of(const std::vector<tool>& tools, bool only_calls) {
   return text;
 }
 
+void append_parameters(std::string& text, json_value parameters) {
+  std::string compact;
+  json_writer writer(compact);
+  copy_json(writer, parameters);
+  indent_json(text, parameters, indented_bytes_max(compact.size()));
+}
+
 /// The same in the form of the official templates.
 std::string headed_description_of(const std::vector<tool>& tools) {
   std::string text;
@@ -170,7 +177,7 @@ std::string headed_description_of(const std::vector<tool>& tools) {
     text.append("### `").append(one.name).append("`\n");
     if (!one.description.empty()) text.append("**Description:** ").append(one.description).append("\n");
     text += "**Parameters:**\n```json\n";
-    one.parameters ? indent_json(text, *one.parameters) : void(text += "{}");
+    one.parameters ? append_parameters(text, *one.parameters) : void(text += "{}");
     text += "\n```\n";
   }
   return text +=

@@ -7,12 +7,13 @@
 namespace skein::protocol {
 namespace {
 
-// Recursion is limited by the parser's limit of nesting.
-void write_indented(std::string& out, json_value value, std::size_t depth) {
+/// False: `out` has become longer than `size_max`. Recursion is limited by the parser's limit of nesting.
+bool write_indented(std::string& out, json_value value, std::size_t depth, std::size_t size_max) {
   const bool is_object = value.is(json_kind::object);
   if (!is_object && !value.is(json_kind::array)) {
     json_writer writer(out);
-    return copy_json(writer, value);
+    copy_json(writer, value);
+    return out.size() <= size_max;
   }
   bool first = true;
   const auto begin_line = [&] {
@@ -25,20 +26,30 @@ void write_indented(std::string& out, json_value value, std::size_t depth) {
       begin_line();
       json_writer(out).value(name);
       out += ": ";
-      write_indented(out, member, depth + 1);
+      if (!write_indented(out, member, depth + 1, size_max)) return false;
     }
   } else {
     for (const auto element : value.elements()) {
       begin_line();
-      write_indented(out, element, depth + 1);
+      if (!write_indented(out, element, depth + 1, size_max)) return false;
     }
   }
   if (!first) out.append(1, '\n').append(2 * depth, ' ');
   out += is_object ? '}' : ']';
+  return out.size() <= size_max;
 }
 
 }  // namespace
 
-void indent_json(std::string& out, json_value value) { write_indented(out, value, 0); }
+void indent_json(std::string& out, json_value value, std::size_t bytes_max) {
+  const std::size_t before = out.size();
+  const std::size_t size_max = bytes_max > std::numeric_limits<std::size_t>::max() - before
+                                   ? std::numeric_limits<std::size_t>::max()
+                                   : before + bytes_max;
+  if (write_indented(out, value, 0, size_max)) return;
+  out.resize(before);
+  json_writer writer(out);
+  copy_json(writer, value);
+}
 
 }  // namespace skein::protocol
