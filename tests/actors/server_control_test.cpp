@@ -213,24 +213,6 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
   BOOST_TEST(submitted.size() == 6u);
 }
 
-BOOST_AUTO_TEST_CASE(a_tenant_cannot_push_out_what_another_has_paused) {
-  request_register all(config::pause_settings{.requests_max = 2});
-  const auto keep = [&](const std::string& id, const tenant_id& tenant) {
-    running_request::facts facts;
-    facts.id = id, facts.tenant = tenant;
-    paused_request paused;
-    paused.was = std::make_shared<const running_request>(std::move(facts), nullptr);
-    paused.since = time.now();
-    all.keep(std::move(paused));
-  };
-  keep("hers", "alice");
-  for (const char* id : {"1", "2", "3", "4"}) keep(id, "mallory");
-  BOOST_TEST(all.paused(time.now()).size() == 3u);
-  BOOST_TEST(all.take("hers", time.now()).has_value());
-  BOOST_TEST(!all.take("2", time.now()).has_value());
-  BOOST_TEST(all.take("3", time.now()).has_value());
-}
-
 BOOST_AUTO_TEST_CASE(a_paused_chat_continues_with_its_tuned_state) {
   tuned_state state;
   state.name = "poet";

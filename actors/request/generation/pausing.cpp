@@ -40,8 +40,8 @@ result<resumption> read_resumption(const std::string& text, const caller& who, c
   const auto id = protocol::parse_control(text, limits);
   if (!id) return id.error();
   if (id->empty()) return error{error_kind::invalid_argument, "Missing request_id parameter", "request_id"};
-  auto paused = context.requests->find(*id, context.time->now());
-  if (!paused || !who.sees(paused->was->what().tenant)) return not_paused();
+  auto paused = context.requests->find(*id, who, context.time->now());
+  if (!paused) return not_paused();
   protocol::generation_request request = paused->request;
   auto ok = protocol::read_resume(text, limits, request);
   if (ok && paused->model_identity != model.card.identity)
@@ -55,10 +55,9 @@ result<resumption> read_resumption(const std::string& text, const caller& who, c
 }
 
 result<paused_request> take_paused(const paused_request& read, const service_context& context) {
-  auto taken = context.requests->take(read.was->what().id, context.time->now());
-  if (taken && taken->was == read.was) return std::move(*taken);
-  if (taken) context.requests->keep(std::move(*taken));  // it was resumed and paused again meanwhile
-  return not_paused();
+  auto taken = context.requests->take(*read.was, context.time->now());
+  if (!taken) return not_paused();  // it was resumed meanwhile
+  return std::move(*taken);
 }
 
 }  // namespace skein::request

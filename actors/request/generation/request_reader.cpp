@@ -78,7 +78,7 @@ void request_reader::log_in(result<opened_body> body) {
     output_.charge(origin_.share = share_of(*context_, *origin_.who, origin_.client, true));
   }
   const bool resumes = origin_.dialect == &protocol::dialects::resume;
-  wanted_ = resumes ? context_->requests->model_of_paused(head.request_id) : std::move(head.model);
+  wanted_ = resumes ? context_->requests->model_of_paused(head.request_id, *origin_.who) : std::move(head.model);
   find_model(std::move(body->text));
 }
 

@@ -49,17 +49,28 @@ void request_register::keep(paused_request paused) {
   paused_.erase(std::ranges::find_if(paused_, is_theirs));
 }
 
-std::optional<paused_request> request_register::find(std::string_view id, steady_time now) {
-  const std::lock_guard lock(mutex_);
-  forget_old(now);
-  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
-  return found == paused_.end() ? std::nullopt : std::optional(*found);
+const paused_request* request_register::named(std::string_view id, const caller& who) const {
+  const paused_request* seen = nullptr;
+  for (const auto& p : paused_) {
+    const auto& what = p.was->what();
+    if (what.id != id || !who.sees(what.tenant)) continue;
+    if (what.tenant == who.tenant) return &p;
+    if (!seen) seen = &p;
+  }
+  return seen;
 }
 
-std::optional<paused_request> request_register::take(std::string_view id, steady_time now) {
+std::optional<paused_request> request_register::find(std::string_view id, const caller& who, steady_time now) {
   const std::lock_guard lock(mutex_);
   forget_old(now);
-  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  const auto* const found = named(id, who);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::optional<paused_request> request_register::take(const running_request& was, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_old(now);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was.get() == &was; });
   if (found == paused_.end()) return std::nullopt;
   std::optional<paused_request> taken(std::move(*found));
   paused_.erase(found);
@@ -74,10 +85,10 @@ std::vector<std::shared_ptr<const running_request>> request_register::paused(ste
   return all;
 }
 
-std::string request_register::model_of_paused(std::string_view id) const {
+std::string request_register::model_of_paused(std::string_view id, const caller& who) const {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
-  return found == paused_.end() ? std::string() : found->was->what().model;
+  const auto* const found = named(id, who);
+  return found ? found->was->what().model : std::string();
 }
 
 void request_register::forget_old(steady_time now) {

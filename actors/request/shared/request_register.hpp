@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/request/shared/key_ring.hpp"
 #include "actors/request/shared/tuned_states.hpp"
 #include "base/clock.hpp"
 #include "base/ids.hpp"
@@ -95,15 +96,17 @@ class request_register {
 
   [[nodiscard]] const config::pause_settings& limits() const { return limits_; }
   void keep(paused_request paused);
-  /// A copy of a paused request; nothing if it is unknown or too old.
-  [[nodiscard]] std::optional<paused_request> find(std::string_view id, steady_time now);
-  /// Removes and returns a paused request; nothing if it is unknown or too old.
-  [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
+  /// A copy of a paused request that `who` may see; nothing if there is none of that id, or it is too old. Clients
+  /// choose the ids, so several tenants may have the same one: the caller's own comes first.
+  [[nodiscard]] std::optional<paused_request> find(std::string_view id, const caller& who, steady_time now);
+  /// Removes and returns a paused request; nothing if it is no longer there.
+  [[nodiscard]] std::optional<paused_request> take(const running_request& was, steady_time now);
   [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);
-  /// Empty if no paused request has that id.
-  [[nodiscard]] std::string model_of_paused(std::string_view id) const;
+  /// The model of what find() finds; empty: nothing.
+  [[nodiscard]] std::string model_of_paused(std::string_view id, const caller& who) const;
 
  private:
+  [[nodiscard]] const paused_request* named(std::string_view id, const caller& who) const;
   void forget_old(steady_time now);
 
   const config::pause_settings limits_;
