@@ -35,6 +35,27 @@ BOOST_AUTO_TEST_CASE(the_token_that_ends_the_text_has_its_logprob) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_echo_with_a_suffix_is_the_clients_prompt) {
+  for (const bool streamed : {false, true})
+    for (const bool scored : {false, true}) {
+      bench b;
+      b.send(R"({"prompt":"pq","suffix":"z","echo":true,"max_tokens":2)" +
+                 std::string(scored ? R"(,"logprobs":0)" : "") + (streamed ? R"(,"stream":true})" : "}"),
+             protocol::dialects::completions);
+      b.admit();
+      const std::size_t fed = b.submitted[0].prompt.size();
+      BOOST_TEST(fed > 3u);
+      if (scored) b.tell(device::prompt_scored{b.submitted[0].id, std::vector<sampling::token_logprobs>(fed - 1)});
+      b.say("ab");
+      b.finish(device::finish_cause::budget);
+      BOOST_TEST((streamed ? b.streamed("text") == "pqab" : b.has(R"("text":"pqab")")));
+      if (scored && !streamed) {
+        BOOST_TEST(b.has(R"("tokens":["p","q","a","b"],"token_logprobs":[0,0,-0.5,-0.5])"));
+        BOOST_TEST(b.has(R"("text_offset":[0,1,2,3])"));
+      }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_sampled_token_is_among_the_alternatives) {
   bench b;  // whose device names a and b as the best
   b.send(R"({"prompt":"x","logprobs":2,"max_tokens":2})", protocol::dialects::completions);

@@ -12,6 +12,7 @@ answer_scores::answer_scores(const prepared_call& call, const tokenizer::vocabul
     : vocabulary_(vocabulary),
       wanted_(call.request.sampling.logprobs),
       scores_prompt_(call.score_prompt),
+      echo_skips_(call.echo_skips),
       is_chat_(call.request.chat),
       top_(call.request.sampling.top_logprobs),
       of_prompts_(call.prompts.size()) {}
@@ -24,15 +25,17 @@ void answer_scores::add(std::uint32_t prompt, const std::vector<sampling::token_
 std::vector<logprob_entry> answer_scores::entries(const std::vector<scored_token>& tokens, text_place& place) const {
   std::vector<logprob_entry> out;
   if (!wanted_) return out;
-  for (const auto& t : tokens) {
-    logprob_entry e;
-    e.text = vocabulary_.text(t.token);
-    e.logprob = t.logprobs.logprob;
-    e.top = alternatives_of(t);
-    e.text_offset = place.pass(e.text);
-    out.push_back(std::move(e));
-  }
+  for (const auto& t : tokens) out.push_back(entry(t, vocabulary_.text(t.token), place));
   return out;
+}
+
+logprob_entry answer_scores::entry(const scored_token& scored, std::string_view text, text_place& place) const {
+  logprob_entry e;
+  e.text = text;
+  e.logprob = scored.logprobs.logprob;
+  e.top = alternatives_of(scored);
+  e.text_offset = place.pass(e.text);
+  return e;
 }
 
 std::vector<logprob_entry> answer_scores::of_prompt(std::uint32_t prompt, const std::vector<token_id>& tokens,
@@ -40,13 +43,22 @@ std::vector<logprob_entry> answer_scores::of_prompt(std::uint32_t prompt, const 
   if (!scores_prompt_) return {};
   const auto& scores = of_prompts_[prompt];
   std::vector<logprob_entry> out;
-  logprob_entry first;
-  first.text = vocabulary_.text(tokens[0]);
-  first.text_offset = place.pass(first.text);
-  out.push_back(std::move(first));
-  std::vector<scored_token> rest;
-  for (std::size_t i = 0; i < scores.size() && i + 1 < tokens.size(); ++i) rest.push_back({tokens[i + 1], scores[i]});
-  for (auto& e : entries(rest, place)) out.push_back(std::move(e));
+  std::size_t skipped = echo_skips_;
+  for (std::size_t i = 0; i < tokens.size() && i <= scores.size(); ++i) {
+    std::string_view text = vocabulary_.text(tokens[i]);
+    const std::size_t cut = std::min(skipped, text.size());
+    skipped -= cut;
+    if (cut > 0 && cut == text.size()) continue;
+    text.remove_prefix(cut);
+    if (i > 0) {
+      out.push_back(entry({tokens[i], scores[i - 1]}, text, place));
+      continue;
+    }
+    logprob_entry first;
+    first.text = text;
+    first.text_offset = place.pass(first.text);
+    out.push_back(std::move(first));
+  }
   place.end_part();
   return out;
 }

@@ -32,10 +32,14 @@ class answer_scores {
                                                                text_place& place) const;
 
  private:
+  [[nodiscard]] protocol::logprob_entry entry(const scored_token& scored, std::string_view text,
+                                              text_place& place) const;
   [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives_of(const scored_token& sampled) const;
 
   const tokenizer::vocabulary& vocabulary_;
-  const bool wanted_, scores_prompt_, is_chat_;
+  const bool wanted_, scores_prompt_;
+  const std::size_t echo_skips_;
+  const bool is_chat_;
   const std::uint32_t top_;
   std::vector<std::vector<sampling::token_logprobs>> of_prompts_;  // of tokens 1..
 };

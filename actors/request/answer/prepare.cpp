@@ -113,14 +113,19 @@ std::size_t held_bytes(const sampling::shared_penalties& prior) {
 
 /// Bytes of JSON of an echoed prompt. Counting stops above `bytes_max`.
 std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
-                       const tokenizer::vocabulary& vocabulary, std::size_t bytes_max) {
+                       const tokenizer::vocabulary& vocabulary, std::size_t skipped, std::size_t bytes_max) {
   const std::size_t scored = request.sampling.logprobs ? scored_token_bytes(request.sampling.top_logprobs) : 0;
   tokenizer::utf8_assembler assembler;
   std::string characters;
   std::size_t bytes = 0;
   for (const token_id token : prompt) {
+    std::string_view text = vocabulary.text(token);
+    const std::size_t cut = std::min(skipped, text.size());
+    skipped -= cut;
+    if (cut > 0 && cut == text.size()) continue;
+    text.remove_prefix(cut);
     characters.clear();
-    assembler.push(vocabulary.text(token), characters);
+    assembler.push(text, characters);
     bytes += protocol::json_bytes(characters) + scored;
     if (bytes > bytes_max) break;
   }
@@ -134,7 +139,7 @@ result<void> make_room_for_echo(prepared_call& call, const served_model& model, 
   const std::size_t bytes_max = streamed ? settings.limits.outbound_bytes_max : settings.limits.response_bytes_max;
   std::size_t bytes = 0;
   for (const auto& prompt : call.prompts) {
-    bytes += echo_bytes(prompt, call.request, *model.vocabulary, bytes_max) * call.request.n;
+    bytes += echo_bytes(prompt, call.request, *model.vocabulary, call.echo_skips, bytes_max) * call.request.n;
     if (bytes <= bytes_max) continue;
     return streamed ? protocol::answer_too_long("echo", "limits.outbound_bytes_max", bytes_max)
                     : protocol::response_too_long("echo", settings.limits);
@@ -211,6 +216,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   call.answer_bytes_max = limits.response_bytes_max;
   call.form = protocol::form_of(request);
   call.score_prompt = request.echo && request.sampling.logprobs;
+  if (request.suffix) call.echo_skips = protocol::fim_prompt("", *request.suffix).size();
   request.messages = {};  // the tokens replace them: a waiting request holds its prompt once
   request.prompts = {};
   std::string().swap(request.lead);
