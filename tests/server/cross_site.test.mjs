@@ -187,6 +187,8 @@ test('with a password a page of another origin needs it in a header', async (t) 
   const ask = (headers, more = {}) => guarded.post('/v1/completions', { model: 'fake', prompt: 'x', max_tokens: 1, ...more }, headers);
   const good = await ask({ origin, authorization: 'Bearer secret' });
   assert.deepEqual([good.status, good.headers.get('access-control-allow-origin')], [200, '*']);
+  const readable = good.headers.get('access-control-expose-headers').toLowerCase().split(', ');
+  for (const name of ['retry-after', 'x-should-retry', 'openai-processing-ms', 'x-request-id']) assert.ok(readable.includes(name), name);
   assert.equal((await ask({ origin, 'x-api-key': 'secret' })).status, 200);
   assert.equal((await ask({ origin }, { password: 'secret' })).status, 403);
   assert.equal((await ask({}, { password: 'secret' })).status, 200);

@@ -4,7 +4,9 @@
 
 namespace skein::request {
 
-constexpr const char* readable = "X-Request-Id, X-Session-State, Idempotent-Replayed, X-Skein-Ignored-Fields";
+constexpr const char* readable =
+    "X-Request-Id, X-Session-State, Idempotent-Replayed, X-Skein-Ignored-Fields, Retry-After, X-Should-Retry, "
+    "openai-processing-ms";
 
 connection::header_list cors_headers(const connection::request_head& head, std::span<const std::string> origins,
                                      bool has_password) {
