@@ -1,10 +1,13 @@
 #include "actors/request/responses/response_items.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "actors/request/responses/response_call.hpp"
+#include "protocol/chat/call_splitter.hpp"
+#include "protocol/chat/tool_fields.hpp"
 #include "protocol/json/json_writer.hpp"
 #include "protocol/responses_api/response_id.hpp"
 #include "protocol/responses_api/response_object.hpp"
@@ -17,13 +20,25 @@ using protocol::json_writer;
 using protocol::response_status;
 
 struct item {
-  enum class kind : std::uint8_t { said, thought, answered };
+  enum class kind : std::uint8_t { said, result, thought, answered, called };
   kind what = kind::said;
   std::string id;
   std::string turn;  ///< name from which ids of its turn are made
   std::string_view role, text;
   response_status status = response_status::completed;
+  std::string call_id = {};                     ///< of a result
+  const protocol::tool_call* call = nullptr;    ///< of a call
+  std::shared_ptr<const void> owner = nullptr;  ///< of text and call, if not the turn
+  bool as_summary = false;                      ///< of a thought
 };
+
+using known_ref = std::shared_ptr<const protocol::known_response>;
+
+/// The response of a turn; null if another route made it.
+known_ref response_of(const version_record& turn) {
+  auto known = protocol::read_logged(logged_response_of(turn));
+  return known ? std::make_shared<const protocol::known_response>(std::move(*known)) : nullptr;
+}
 
 /// The name from which ids of a turn are made: the response's id, or the turn's number if another route made the turn.
 std::string name_of(const version_record& turn) {
@@ -31,44 +46,144 @@ std::string name_of(const version_record& turn) {
   return response ? turn.request_key : "turn_v" + std::to_string(turn.id);
 }
 
-void add_said(const version_record& turn, std::vector<item>& items) {
-  const std::string name = name_of(turn);
-  auto add = [&, number = std::size_t{0}](std::string_view role, std::string_view text) mutable {
-    std::string id = protocol::item_id("msg_", name) + '_' + std::to_string(number++);
-    items.push_back({item::kind::said, std::move(id), name, role, text});
-  };
-  const auto known = protocol::read_logged(logged_response_of(turn));
-  const bool instructed = known && !known->facts.instructions.value_or("").empty();
-  for (const auto& message : turn.messages) {
-    if (instructed && &message == turn.messages.data() && message.role == "system" &&
-        message.content == known->facts.instructions)
-      continue;  // instructions are not an item
-    add(message.role, message.content);
-  }
-  if (turn.messages.empty() && turn.prompt_bytes > 0)  // raw text
-    add("user", std::string_view(turn.text).substr(0, turn.prompt_bytes));
+/// Whether the server added a message: the instructions and the description of the tools are not items. `told`: the
+/// description was found already.
+bool is_added(const version_record& turn, std::size_t index, const protocol::response_facts& facts, bool& told) {
+  const auto& message = turn.messages[index];
+  if (message.role != "system") return false;
+  if (index == 0 && !facts.instructions.value_or("").empty() && message.content == facts.instructions) return true;
+  if (told || facts.tools.empty() || !protocol::describes_tools(message.content, facts.tools)) return false;
+  return told = true;
 }
 
-void add_answered(const version_record& turn, std::vector<item>& items) {
+/// A text of the client with calls, taken apart.
+struct split_text {
+  std::string content;
+  std::vector<protocol::tool_call> calls;
+};
+using split_ref = std::shared_ptr<const split_text>;
+
+/// The assistant's messages that have calls, by message; empty if their number is not that of the calls of the input.
+std::vector<split_ref> split_messages(const version_record& turn, const protocol::response_facts& facts) {
+  if (facts.calls.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& call : facts.calls) names.push_back(call.name);
+  const auto shared = std::make_shared<const std::vector<std::string>>(std::move(names));
+  std::vector<split_ref> all(turn.messages.size());
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (turn.messages[i].role != "assistant") continue;
+    split_text split;
+    split.calls = protocol::split_calls(turn.messages[i].content, shared, split.content);
+    if (split.calls.empty()) continue;
+    if (split.calls.size() > facts.calls.size() - found) return {};
+    for (auto& call : split.calls) call.id = facts.calls[found++].id;
+    all[i] = std::make_shared<const split_text>(std::move(split));
+  }
+  return found == facts.calls.size() ? all : std::vector<split_ref>();
+}
+
+/// The client's items, in the order of the input.
+class said_items {
+ public:
+  said_items(const version_record& turn, known_ref known, std::vector<item>& to)
+      : turn_(turn), known_(std::move(known)), name_(name_of(turn)), to_(to) {}
+
+  void add_all() {
+    const auto outputs = static_cast<std::size_t>(std::ranges::count(turn_.messages, "tool", &storage::message::role));
+    // In records of older versions the calls have no ids.
+    const bool named = known_ && known_->facts.answered_calls.size() == outputs;
+    const auto split = known_ ? split_messages(turn_, known_->facts) : std::vector<split_ref>();
+    bool told = false;
+    for (std::size_t i = 0; i < turn_.messages.size(); ++i) {
+      const auto& message = turn_.messages[i];
+      if (known_ && is_added(turn_, i, known_->facts, told)) continue;
+      if (!split.empty() && split[i])
+        add_calls(split[i]);
+      else if (named && message.role == "tool")
+        add_result(message.content);
+      else
+        add_message(message.role, message.content);
+    }
+    if (turn_.messages.empty() && turn_.prompt_bytes > 0)  // raw text
+      add_message("user", std::string_view(turn_.text).substr(0, turn_.prompt_bytes));
+  }
+
+ private:
+  item& add(item::kind what, std::string_view prefix, std::size_t number, std::string_view text) {
+    std::string id = protocol::item_id(prefix, name_) + '_' + std::to_string(number);
+    to_.push_back({what, std::move(id), name_, "", text});
+    return to_.back();
+  }
+  void add_message(std::string_view role, std::string_view text) {
+    add(item::kind::said, "msg_", messages_++, text).role = role;
+  }
+  void add_result(std::string_view text) {
+    add(item::kind::result, "fco_", results_, text).call_id = known_->facts.answered_calls[results_];
+    ++results_;
+  }
+  void add_calls(const split_ref& split) {
+    if (!split->content.empty()) {
+      add_message("assistant", split->content);
+      to_.back().owner = split;
+    }
+    for (const auto& call : split->calls) {
+      item& called = add(item::kind::called, "fci_", calls_++, call.arguments);
+      called.call = &call;
+      called.owner = split;
+    }
+  }
+
+  const version_record& turn_;
+  const known_ref known_;
+  const std::string name_;
+  std::vector<item>& to_;
+  std::size_t messages_ = 0, results_ = 0, calls_ = 0;
+};
+
+void add_said(const version_record& turn, const known_ref& known, std::vector<item>& items) {
+  said_items(turn, known, items).add_all();
+}
+
+/// The items of the answer are those of the response.
+void add_answered(const version_record& turn, const known_ref& known, std::vector<item>& items) {
   const std::string name = name_of(turn);
   const auto status = protocol::outcome_of(turn.finish_reason, turn.stop_reason, turn.unfinished).status;
-  if (!turn.reasoning.empty())
+  if (!turn.reasoning.empty()) {
     items.push_back({item::kind::thought, protocol::item_id("rs_", name), name, "", turn.reasoning});
-  items.push_back({item::kind::answered, protocol::item_id("msg_", name), name, "", turn.answer, status});
+    items.back().as_summary = known && !known->facts.summary.empty();
+  }
+  const bool called = known && !known->text.calls.empty();
+  const std::string_view content = called ? known->text.content : turn.answer;
+  if (!called || !content.empty()) {
+    items.push_back({item::kind::answered, protocol::item_id("msg_", name), name, "", content, status});
+    if (called) items.back().owner = known;
+  }
+  if (!called) return;
+  for (std::size_t i = 0; i < known->text.calls.size(); ++i) {
+    const auto& call = known->text.calls[i];
+    const auto end = call.whole ? response_status::completed : response_status::incomplete;
+    items.push_back({item::kind::called, protocol::call_item_id(name, i), name, "", call.arguments, end});
+    items.back().call = &call;
+    items.back().owner = known;
+  }
 }
 
 std::vector<item> all_of(std::span<const persistence::shared_version> turns) {
   std::vector<item> items;
   for (const auto& turn : turns) {
-    add_said(*turn, items);
-    add_answered(*turn, items);
+    const auto known = response_of(*turn);
+    add_said(*turn, known, items);
+    add_answered(*turn, known, items);
   }
   return items;
 }
 
 void write_item(json_writer& out, const item& i) {
-  if (i.what == item::kind::thought) return protocol::write_reasoning_item(out, i.turn, i.text, i.status);
+  if (i.what == item::kind::thought) return protocol::write_reasoning_item(out, i.turn, i.text, i.status, i.as_summary);
   if (i.what == item::kind::answered) return protocol::write_message_item(out, i.turn, i.text, i.status);
+  if (i.what == item::kind::result) return protocol::write_call_output_item(out, i.id, i.call_id, i.text);
+  if (i.what == item::kind::called) return protocol::write_call_item(out, i.id, *i.call, i.status);
   const bool answer = i.role == "assistant";
   out.begin_object().key("id").value(i.id).key("type").value("message").key("status").value("completed");
   out.key("role").value(i.role).key("content").begin_array().begin_object();
@@ -133,7 +248,7 @@ error answer_too_long(std::size_t bytes, std::size_t bytes_max) {
 
 result<std::string> input_item_list(const version_record& turn, const item_page& page) {
   std::vector<item> items;
-  add_said(turn, items);
+  add_said(turn, response_of(turn), items);
   return list_of(std::move(items), page);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "config/limits.hpp"
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/tool_list.hpp"
 #include "protocol/json/json_copy.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t calls_max = 16;
 constexpr std::string_view call_opening = "Assistant: ```json", headed_opening = "Assistant: **Tool Call:**\n```json";
+
+constexpr std::string_view description_start = "Tools:\n", headed_description_start = "### `";
 
 struct tool_wish {
   enum class mode : std::uint8_t { none, automatic, required } how = mode::automatic;
@@ -144,7 +147,7 @@ std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed
 
 /// What a model reads of its tools, in the form of its training: the parameters are called arguments.
 std::string description_of(const std::vector<tool>& tools, bool only_calls) {
-  std::string text = "Tools:\n";
+  std::string text(description_start);
   json_writer out(text);
   out.begin_array();
   for (const auto& one : tools) {
@@ -174,7 +177,7 @@ void append_parameters(std::string& text, json_value parameters) {
 std::string headed_description_of(const std::vector<tool>& tools) {
   std::string text;
   for (const auto& one : tools) {
-    text.append("### `").append(one.name).append("`\n");
+    text.append(headed_description_start).append(one.name).append("`\n");
     if (!one.description.empty()) text.append("**Description:** ").append(one.description).append("\n");
     text += "**Parameters:**\n```json\n";
     one.parameters ? append_parameters(text, *one.parameters) : void(text += "{}");
@@ -203,6 +206,18 @@ bool is_system_role(const chat_message& message) {
 turn_form tool_form(const model_preset& preset) {
   const bool headed = preset.tool_template == "headings" || (preset.tool_template == "auto" && preset.headed_tools);
   return headed ? turn_form::headings : turn_form::names;
+}
+
+bool describes_tools(std::string_view text, std::string_view tools) {
+  if (!text.starts_with(description_start) && !text.starts_with(headed_description_start)) return false;
+  const auto document = json_document::parse(R"({"tools":)" + std::string(tools) + '}', known_json);
+  if (!document) return false;
+  first_fault fault;
+  const object_reader body(document->root(), "", fault);
+  const auto list = read_tool_list(body, true, config::limits::tools_max);
+  if (fault.found()) return false;
+  return text == description_of(list.functions, false) || text == description_of(list.functions, true) ||
+         text == headed_description_of(list.functions);
 }
 
 void read_tools(const object_reader& body, const tool_reading& how, generation_request& out) {

@@ -20,6 +20,8 @@ struct tool_reading {
 /// system message that describes the tools, and the constraint that calls must match: from the start of the answer if a
 /// call is required, from the mark of a call if it is not. Reports errors to the body's fault.
 void read_tools(const object_reader& body, const tool_reading& how, generation_request& out);
+/// Whether read_tools() wrote this text for a request with these `tools`, which are JSON.
+[[nodiscard]] bool describes_tools(std::string_view text, std::string_view tools);
 /// The form that a model's setting names; auto: that of its own chat template.
 [[nodiscard]] turn_form tool_form(const model_preset& preset);
 

@@ -188,12 +188,21 @@ std::string call_item_id(std::string_view response, std::size_t number) {
 
 void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
                      response_status status) {
-  out.begin_object().key("id").value(call_item_id(response, number)).key("type").value("function_call");
+  write_call_item(out, call_item_id(response, number), call, status);
+}
+
+void write_call_item(json_writer& out, std::string_view id, const tool_call& call, response_status status) {
+  out.begin_object().key("id").value(id).key("type").value("function_call");
   out.key("status").value(item_status(status)).key("call_id").value(call.id);
   const auto [space, name] = parts_of(call.name);
   if (!space.empty()) out.key("namespace").value(space);
   out.key("name").value(name);
   out.key("arguments").value(call.arguments).end_object();
+}
+
+void write_call_output_item(json_writer& out, std::string_view id, std::string_view call, std::string_view output) {
+  out.begin_object().key("id").value(id).key("type").value("function_call_output").key("status").value("completed");
+  out.key("call_id").value(call).key("output").value(output).end_object();
 }
 
 void write_response(json_writer& out, const response_facts& f, const response_text& text,
@@ -257,6 +266,17 @@ void write_remembered(json_writer& out, const remembered_response& what) {
   out.key("reasoning").value(what.usage.reasoning_tokens).end_object();
   write_steps(out.key("reasoning_steps"), what.reasoning_steps);
   write_steps(out.key("content_steps"), what.content_steps);
+  if (!what.facts.calls.empty()) {
+    out.key("calls").begin_array();
+    for (const auto& call : what.facts.calls)
+      out.begin_object().key("call_id").value(call.id).key("name").value(call.name).end_object();
+    out.end_array();
+  }
+  if (!what.facts.answered_calls.empty()) {
+    out.key("answered_calls").begin_array();
+    for (const auto& id : what.facts.answered_calls) out.value(id);
+    out.end_array();
+  }
   if (!what.call_steps.empty()) write_steps(out.key("call_steps"), what.call_steps);
   out.end_object();
 }
@@ -281,6 +301,16 @@ remembered_response read_remembered(const object_reader& object) {
   what.reasoning_steps = read_steps(object, "reasoning_steps");
   what.content_steps = read_steps(object, "content_steps");
   what.call_steps = read_steps(object, "call_steps");
+  if (const auto calls = object.array("calls"))
+    for (const auto call : calls->elements()) {
+      const auto text = [&](std::string_view name) {
+        const auto value = call.is(json_kind::object) ? call.member(name) : std::nullopt;
+        return std::string(value ? value->text().value_or("") : "");
+      };
+      f.calls.push_back({text("call_id"), text("name"), ""});
+    }
+  if (const auto ids = object.array("answered_calls"))
+    for (const auto id : ids->elements()) f.answered_calls.emplace_back(id.text().value_or(""));
   return what;
 }
 

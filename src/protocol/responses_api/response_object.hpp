@@ -23,6 +23,8 @@ struct response_facts {
   std::string summary;                                           ///< empty: thoughts are content, not a summary
   std::string text_format;                                       ///< JSON; empty: text
   std::string tools, tool_choice;                                ///< JSON; empty: not given
+  std::vector<tool_call> calls;                                  ///< of the input, in order; without their arguments
+  std::vector<std::string> answered_calls;  ///< call_id of each function_call_output of the input, in order
   bool parallel_tool_calls = true;
   std::optional<std::int64_t> max_output_tokens;
   std::optional<std::uint32_t> thought_tokens_max;
@@ -76,6 +78,10 @@ void write_response(json_writer& out, const response_facts& facts, const respons
 void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status,
                           bool as_summary = false);
 void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
+/// The result of a call, as an item of an input.
+void write_call_output_item(json_writer& out, std::string_view id, std::string_view call, std::string_view output);
+/// A call with an id of its own.
+void write_call_item(json_writer& out, std::string_view id, const tool_call& call, response_status status);
 void write_call_item(json_writer& out, std::string_view response, std::size_t number, const tool_call& call,
                      response_status status);
 [[nodiscard]] std::string call_item_id(std::string_view response, std::size_t number);

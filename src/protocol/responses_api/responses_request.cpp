@@ -116,6 +116,22 @@ std::string conversation_in(const object_reader& body) {
   return {};
 }
 
+/// Reads the calls and results of a valid input.
+void read_call_ids(const object_reader& body, response_facts& out) {
+  const auto input = body.value("input");
+  if (body.fault().found() || !input || !input->is(json_kind::array)) return;
+  for (const auto element : input->elements()) {
+    const auto text = [&](std::string_view name) {
+      const auto value = element.member(name);
+      return std::string(value ? value->text().value_or("") : "");
+    };
+    const auto type = text("type");
+    if (type == "function_call")
+      out.calls.push_back({text("call_id"), qualified_name(text("namespace"), text("name")), ""});
+    if (type == "function_call_output") out.answered_calls.push_back(text("call_id"));
+  }
+}
+
 /// The names of tools that were given as JSON.
 tool_names names_of(std::string_view tools) {
   const auto list = json_document::parse(tools, known_json);
@@ -273,6 +289,7 @@ void read_response_options(const object_reader& body, const reading& by, generat
   response_facts facts;
   read_facts(body, facts);
   facts.conversation = conversation_in(body);
+  read_call_ids(body, facts);
   const bool limited = out.thoughts && out.think != think_mode::off;
   facts.thought_tokens_max = limited ? std::optional(out.thoughts->tokens_max) : std::nullopt;
   if (facts.max_output_tokens)
