@@ -1,7 +1,8 @@
 // The tensor-core GEMM on a card: first checks its results against sums in fp64, and that no bit depends on the number
 // of rows or on the distribution of split-K segments; then times the GEMMs of a layer, with weights streamed from HBM.
 // Of the kernels that $SKEIN_DEVICE_PROFILE selects (see types/device_profile.hpp), if it is set.
-// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [LEAST MOST]|shapes|power ROWS ..]
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [FORMAT] [LEAST MOST]|once [FORMAT] ROWS|shapes|power ROWS ..]
+// speed, once: FORMAT is that of the large matrices, such as int4 or int8-32; without it they have 16 bits.
 // power: sustained speed and power of the 7.2B key GEMM over seconds, for our kernel and the library's.
 #include <algorithm>
 #include <array>
@@ -22,6 +23,7 @@
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/gpu/types/coded_layout.hpp"
 
 using namespace skein::kernels::gpu;
 using skein::result;
@@ -58,10 +60,23 @@ __global__ void multiply_in_double(const Element* matrix, const Element* in, dou
 
 int failures = 0;
 
+/// What `speed` measures: the format of the large matrices, or none for 16-bit ones, and the type of the activations.
+struct {
+  skein::kernels::weight_format format;
+  element type = element::bf16;
+} measured;
+
+skein::kernels::weight_plan require_plan(skein::kernels::weight_format format) {
+  auto plan = skein::kernels::weight_plan::parse(to_string(format), "", skein::dtype::bf16);
+  if (!plan) std::printf("%s\n", plan.error().message.c_str()), std::exit(1);
+  return *std::move(plan);
+}
+
 /// The kernels of the card, or of the profile in $SKEIN_DEVICE_PROFILE, for 16-bit types.
 const matmul_functions& ours() {
   static const matmul_functions functions = [] {
-    const auto chosen = choose_matmul(0, element::f16, skein::dtype::f16);
+    const skein::kernels::weight_format format = measured.format;
+    const auto chosen = choose_matmul(0, element::f16, format.quantised() ? require_plan(format) : skein::dtype::f16);
     if (!chosen) std::printf("%s\n", chosen.error().message.c_str()), std::exit(1);
     return *chosen;
   }();
@@ -294,16 +309,49 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
   }
 }
 
+/// Random codes with scales of a few thousandths, in either element type.
+__global__ void fill_codes(std::uint32_t* words, std::size_t count, std::uint32_t words_of_codes,
+                           std::uint32_t words_of_block, std::uint32_t scales) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
+    words[i] = i % words_of_block < words_of_codes ? scrambled(i * 0x9e3779b97f4a7c15ull) : scales;
+}
+
 /// One matrix of a layer, in several copies that exceed every cache.
-struct matrix_set {
+class matrix_set {
   static constexpr std::uint32_t copies = 6;
-  std::uint32_t outputs, inputs;
-  device_buffer<half> memory;
-  matrix_set(std::uint32_t o, std::uint32_t i, stream& in) : outputs(o), inputs(i), memory(copies * copy_size()) {
-    fill<<<1024, 256, 0, in>>>(memory.data(), std::size_t{copies} * padded(o), padded(i), i, o + i, 0.02f);
+
+ public:
+  const std::uint32_t outputs, inputs;
+  const skein::kernels::weight_format format;
+  matrix_set(std::uint32_t o, std::uint32_t i, skein::kernels::weight_format how, stream& in)
+      : outputs(o), inputs(i), format(how), memory_(copies * bytes()) {
+    if (how.quantised()) {
+      const std::uint32_t codes = code_bytes_of_block(how.element),
+                          scales = measured.type == element::f16 ? 0x2e002e00 : 0x3b003b00;
+      fill_codes<<<1024, 256, 0, in>>>(reinterpret_cast<std::uint32_t*>(memory_.data()), memory_.bytes() / 4, codes / 4,
+                                       block_bytes(how) / 4, scales);
+    } else if (measured.type == element::f16) {
+      fill_as<half>(in);
+    } else {
+      fill_as<bf16>(in);
+    }
   }
-  [[nodiscard]] std::size_t copy_size() const { return std::size_t{padded(outputs)} * padded(inputs); }
-  [[nodiscard]] device_matrix copy(int n) const { return matrix_of(memory, outputs, inputs, n % copies * copy_size()); }
+  [[nodiscard]] std::size_t bytes() const {
+    return format.quantised() ? coded_bytes(format, padded(outputs), padded(inputs))
+                              : std::size_t{padded(outputs)} * padded(inputs) * 2;
+  }
+  [[nodiscard]] device_matrix copy(int n) const {
+    return {memory_.data() + n % copies * bytes(), outputs, inputs, format};
+  }
+
+ private:
+  template <typename Element>
+  void fill_as(stream& in) {
+    fill<<<1024, 256, 0, in>>>(reinterpret_cast<Element*>(memory_.data()), std::size_t{copies} * padded(outputs),
+                               padded(inputs), inputs, outputs + inputs, 0.02f);
+  }
+  device_buffer<std::byte> memory_;
 };
 
 /// Median time of `work(i)`, i = 0, 1, 2, .., over about 60 ms, in which the card settles at the clock that its power
@@ -339,18 +387,34 @@ class layer_gemms {
  public:
   layer_gemms(std::uint32_t width, std::array<std::uint32_t, 4> ranks, stream& in)
       : in_(in),
-        squares_{{{width, width, in}, {width, width, in}, {width, width, in}, {width, width, in}}},
-        down_{{{ranks[0], width, in}, {ranks[1], width, in}, {ranks[2], width, in}, {ranks[3], width, in}}},
-        up_{{{width, ranks[0], in}, {width, ranks[1], in}, {width, ranks[2], in}, {width, ranks[3], in}}},
-        key_(4 * width, width, in),
-        value_(width, 4 * width, in),
+        squares_{{{width, width, large(), in},
+                  {width, width, large(), in},
+                  {width, width, large(), in},
+                  {width, width, large(), in}}},
+        down_{{{ranks[0], width, small(), in},
+               {ranks[1], width, small(), in},
+               {ranks[2], width, small(), in},
+               {ranks[3], width, small(), in}}},
+        up_{{{width, ranks[0], small(), in},
+             {width, ranks[1], small(), in},
+             {width, ranks[2], small(), in},
+             {width, ranks[3], small(), in}}},
+        key_(4 * width, width, large(), in),
+        value_(width, 4 * width, large(), in),
         mixed_(std::size_t{7} * rows_max * width),
         made_(std::size_t{7} * rows_max * width),
         hidden_(std::size_t{rows_max} * 4 * width),
         x_(std::size_t{rows_max} * width),
         parts_(std::size_t{3 * 4} * split_rows_max * width),
         done_(2) {
-    fill<<<1024, 256, 0, in>>>(mixed_.data(), std::size_t{7} * rows_max, width, width, 3, 1.0f);
+    require(fill_with_zeros(parts_.data(), parts_.bytes(), in));
+    require(fill_with_zeros(hidden_.data(), hidden_.bytes(), in));
+    if (measured.type == element::f16)
+      fill<<<1024, 256, 0, in>>>(reinterpret_cast<half*>(mixed_.data()), std::size_t{7} * rows_max, width, width, 3,
+                                 1.0f);
+    else
+      fill<<<1024, 256, 0, in>>>(reinterpret_cast<bf16*>(mixed_.data()), std::size_t{7} * rows_max, width, width, 3,
+                                 1.0f);
     fill<<<1024, 256, 0, in>>>(x_.data(), rows_max, width, width, 4, 1.0f);
     require(fill_with_zeros(made_.data(), made_.bytes(), in));
     require(fill_with_zeros(done_.data(), done_.bytes(), in));
@@ -372,29 +436,52 @@ class layer_gemms {
   }
   result<void> value(int n, std::uint32_t rows) { return add(value_, n, hidden_.data(), rows); }
 
+  [[nodiscard]] std::uint64_t hash_of_results(std::uint32_t rows) {
+    std::uint64_t hash = 14695981039346656037ull;
+    const auto add = [&](const auto& values) {
+      for (const auto value : values) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        hash = (hash ^ bits) * 1099511628211ull;
+      }
+    };
+    const std::size_t width = value_.outputs;
+    for (unsigned i = 0; i < 7; ++i)
+      for (const std::uint16_t* from : {mixed(i), made(i)}) add(fetch<std::uint16_t>(from, rows * width, in_));
+    add(fetch<std::uint16_t>(hidden_.data(), rows * 4 * width, in_));
+    add(fetch<float>(x_.data(), rows * width, in_));
+    add(fetch<float>(parts_.data(), std::min<std::size_t>(parts_.size(), 12 * rows * width), in_));
+    return hash;
+  }
+
   struct launch_of {
     const char* name;
     result<void> (layer_gemms::*queue)(int n, std::uint32_t rows);
-    double weights;
+    double weights, bytes;  // without padding, and as stored
   };
   [[nodiscard]] std::array<launch_of, 4> launches() const {
-    double ranks = 0, width = value_.outputs;
+    double ranks = 0, width = value_.outputs, of_pairs = 0;
     for (const matrix_set& m : down_) ranks += m.outputs;
-    return {{{"r k v", &layer_gemms::r_k_v, (3 * width + 2 * ranks) * width},
-             {"output", &layer_gemms::output, width * width},
-             {"key", &layer_gemms::key, 4 * width * width},
-             {"value", &layer_gemms::value, 4 * width * width}}};
+    for (const auto& factors : {std::span(down_), std::span(up_)})
+      for (const matrix_set& m : factors) of_pairs += static_cast<double>(m.bytes());
+    const auto square = static_cast<double>(squares_[0].bytes()), deep = static_cast<double>(key_.bytes());
+    return {{{"r k v", &layer_gemms::r_k_v, (3 * width + 2 * ranks) * width, 3 * square + of_pairs},
+             {"output", &layer_gemms::output, width * width, square},
+             {"key", &layer_gemms::key, 4 * width * width, deep},
+             {"value", &layer_gemms::value, 4 * width * width, deep}}};
   }
 
  private:
   static constexpr std::uint32_t rows_max = 4096;
 
-  half* mixed(unsigned i) { return mixed_.data() + std::size_t{i} * rows_max * value_.outputs; }
-  half* made(unsigned i) { return made_.data() + std::size_t{i} * rows_max * value_.outputs; }
-  static gemm of(const matrix_set& m, int n, const half* from, void* to, epilogue how = {}) {
+  static skein::kernels::weight_format small() { return row_format(measured.type); }
+  static skein::kernels::weight_format large() { return measured.format.quantised() ? measured.format : small(); }
+  std::uint16_t* mixed(unsigned i) { return mixed_.data() + std::size_t{i} * rows_max * value_.outputs; }
+  std::uint16_t* made(unsigned i) { return made_.data() + std::size_t{i} * rows_max * value_.outputs; }
+  static gemm of(const matrix_set& m, int n, const void* from, void* to, epilogue how = {}) {
     return {m.copy(n), from, to, padded(m.inputs), padded(m.outputs), how};
   }
-  result<void> add(const matrix_set& m, int n, const half* from, std::uint32_t rows) {
+  result<void> add(const matrix_set& m, int n, const void* from, std::uint32_t rows) {
     gemm p = of(m, n, from, x_.data(), add_f32);
     return run({&p, 1}, 0, 1, rows);
   }
@@ -404,18 +491,19 @@ class layer_gemms {
     for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.matrix.outputs) / matrix_tile;
     float* parts = parts_.data();
     for (gemm& p : all.subspan(first, cut)) {
-      p.segments = segments_of(p.matrix.depth(), tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
+      p.segments =
+          segments_of(p.matrix.depth(), tiles, static_cast<std::uint32_t>(*count_sms() * ours().blocks_per_sm));
       if (p.segments == 1 || !ours().splits(all, rows)) continue;
       p.how.to = destination::parts, p.out = parts, p.part_stride = std::size_t{rows} * p.matrix.outputs;
       parts += p.segments * p.part_stride;
     }
-    return ours().run(in_, element::f16, all, nullptr, rows);
+    return ours().run(in_, measured.type, all, nullptr, rows);
   }
 
   stream& in_;
   std::array<matrix_set, 4> squares_, down_, up_;
   matrix_set key_, value_;
-  device_buffer<half> mixed_, made_, hidden_;
+  device_buffer<std::uint16_t> mixed_, made_, hidden_;
   device_buffer<float> x_, parts_;
   device_buffer<std::uint32_t> done_;
 };
@@ -423,13 +511,13 @@ class layer_gemms {
 void time_model(stream& in, const char* name, std::uint32_t width, std::array<std::uint32_t, 4> ranks,
                 std::uint32_t least, std::uint32_t most) {
   layer_gemms layer(width, ranks, in);
-  for (const std::uint32_t rows : {1u, 8u, 32u, 64u, 128u, 320u, 512u, 960u, 1024u, 4096u}) {
+  for (const std::uint32_t rows : {1u, 8u, 16u, 32u, 64u, 128u, 320u, 512u, 960u, 1024u, 4096u}) {
     if (rows < least || rows > most) continue;
     const int repeats = rows > 512 ? 12 : 48;
     std::printf("%s %4u rows", name, rows);
-    double weights = 0;
-    const auto show = [&](const char* what, double elements, double us) {
-      const double bytes = 2 * elements, operations = 2 * elements * rows;
+    double weights = 0, all_bytes = 0;
+    const auto show = [&](const char* what, double elements, double bytes, double us) {
+      const double operations = 2 * elements * rows;
       if (rows <= 128)
         std::printf(" | %s %.1f us %.2f TB/s", what, us, bytes / us / 1e6);
       else
@@ -437,10 +525,10 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::array<st
     };
     const auto launches = layer.launches();
     for (const auto& l : launches) {
-      weights += l.weights;
-      show(l.name, l.weights, microseconds(in, repeats, [&](int i) { return (layer.*l.queue)(i, rows); }));
+      weights += l.weights, all_bytes += l.bytes;
+      show(l.name, l.weights, l.bytes, microseconds(in, repeats, [&](int i) { return (layer.*l.queue)(i, rows); }));
     }
-    show("all", weights, microseconds(in, repeats, [&](int i) -> result<void> {
+    show("all", weights, all_bytes, microseconds(in, repeats, [&](int i) -> result<void> {
            for (const auto& l : launches)
              if (auto r = (layer.*l.queue)(i, rows); !r) return r;
            return {};
@@ -448,6 +536,14 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::array<st
     std::printf("\n");
     std::fflush(stdout);
   }
+}
+
+/// Each launch of a layer three times, one by one, for a profiler; then prints a hash of all results.
+void queue_once(stream& in, std::uint32_t rows) {
+  layer_gemms layer(4096, {96, 480, 128, 128}, in);
+  for (int i = 0; i < 3; ++i)
+    for (const auto& l : layer.launches()) require((layer.*l.queue)(i, rows)), require(in.synchronize());
+  std::printf("results of %u rows: %016llx\n", rows, static_cast<unsigned long long>(layer.hash_of_results(rows)));
 }
 
 /// Clock (MHz) and power (W) from nvidia-smi, averaged over `looks` samples.
@@ -499,7 +595,8 @@ void sustain(stream& in, const char* name, double operations, const Work& work) 
 }
 
 void show_power(stream& in, std::uint32_t rows) {
-  const matrix_set key(16384, 4096, in);
+  measured.type = element::f16;
+  const matrix_set key(16384, 4096, row_format(element::f16), in);
   const device_buffer<half> x(std::size_t{rows} * key.inputs), out(std::size_t{rows} * key.outputs);
   fill<<<1024, 256, 0, in>>>(x.data(), rows, key.inputs, key.inputs, 3, 1.0f);
   const auto of = [&](int n) { return gemm{key.copy(n), x.data(), out.data(), key.inputs, key.outputs}; };
@@ -534,16 +631,21 @@ int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   stream in;
   const auto number = [&](int i) { return static_cast<std::uint32_t>(std::stoul(arguments[i])); };
+  const bool has_bf16 = profile_of(0)->has_bf16();
+  if (!has_bf16) measured.type = element::f16;
+  int numbers = 2;  // where they begin
+  if ((what == "speed" || what == "once") && count > 2)
+    if (const auto format = skein::kernels::parse_weight_format(arguments[2])) measured.format = *format, numbers = 3;
   if (what == "power") {
     for (int i = 2; i < count; ++i) show_power(in, number(i));
     return failures ? 1 : 0;
   }
-  const bool has_bf16 = profile_of(0)->has_bf16();
   const auto check_shapes = [&](auto... of) {
     check_shape<half>(in, of...);
     if (has_bf16) check_shape<bf16>(in, of...);
   };
   std::printf("%s\n", ours().name);
+  if (what == "once") return queue_once(in, number(numbers)), 0;
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: this shape is correct");
@@ -591,8 +693,8 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (what != "check") {
-    const std::uint32_t least = count > 2 ? std::stoul(arguments[2]) : 1,
-                        most = count > 3 ? std::stoul(arguments[3]) : 4096;
+    const std::uint32_t least = count > numbers ? number(numbers) : 1,
+                        most = count > numbers + 1 ? number(numbers + 1) : 4096;
     time_model(in, "7.2B", 4096, {96, 480, 128, 128}, least, most);
     time_model(in, "1.5B", 2048, {64, 256, 96, 96}, least, most);
   }

@@ -276,4 +276,61 @@ __device__ void decoder<Element, code>::operator()(const code_words<code>& words
   }
 }
 
+/// Decodes the weights of a lane, group by group, for sums that are multiplied by sum_factor at the end.
+template <typename Element, weight_element code>
+class group_decoder {
+ public:
+  static constexpr float sum_factor = 1;
+
+  /// `zero`: see decoder.
+  __device__ explicit group_decoder(std::uint32_t zero) : decode_(zero) {}
+
+  /// Another group, with these scales.
+  __device__ void begin(scale_pair scales) { scales_ = scales; }
+  /// Sixteen outputs by 16 inputs, as decoder.
+  __device__ void operator()(const code_words<code> (&both)[2], unsigned step, std::uint32_t (&to)[4]) const {
+    decode_(both, step, scales_, to);
+  }
+
+ private:
+  decoder<Element, code> decode_;
+  scale_pair scales_ = 0;
+};
+
+/// From int4 to bf16 by one instruction for two weights. A nibble at bit 4 is a subnormal number, 2^-129 * (q + 8);
+/// times 2^113 * scale, less 2^-13 * scale, it is 2^-16 * scale * q, rounded once as the weight is. Without the factor
+/// of 2^-16, scales from 0.5 on would be infinite here; with it they may be up to 2^14, and weights down to 2^-110.
+template <>
+class group_decoder<bf16, weight_element::int4> {
+ public:
+  static constexpr float sum_factor = 65536;
+
+  __device__ explicit group_decoder(std::uint32_t) {}
+
+  __device__ void begin(scale_pair scales) {
+    const std::uint32_t factors = codes::product<bf16>(scales, 0x78007800);  // 2^113
+    const std::uint32_t less = codes::product<bf16>(scales, 0xb900b900);     // -2^-13
+#pragma unroll
+    for (unsigned upper = 0; upper < 2; ++upper)
+      factor_[upper] = one_scale(factors, upper), less_[upper] = one_scale(less, upper);
+  }
+  __device__ void operator()(const code_words<weight_element::int4> (&both)[2], unsigned step,
+                             std::uint32_t (&to)[4]) const {
+#pragma unroll
+    for (unsigned upper = 0; upper < 2; ++upper) {
+      const std::uint32_t word = both[upper].of[0];
+      to[upper] = weights(step == 0 ? word << 4 : word >> 4, upper);
+      to[2 + upper] = weights(step == 0 ? word : word >> 8, upper);
+    }
+  }
+
+ private:
+  /// Of the nibbles at bits 4 and 20.
+  __device__ std::uint32_t weights(std::uint32_t word, unsigned upper) const {
+    return codes::fused<bf16>(word & 0x00f000f0, factor_[upper], less_[upper]);
+  }
+
+  std::uint32_t factor_[2], less_[2];
+};
+
 }  // namespace skein::kernels::gpu

@@ -1,11 +1,11 @@
 #pragma once
 #include "kernels/gpu/gemm/mma/multiply.cuh"
 
-/// First products of low-rank pairs, in launches of up to 16 rows beside quantised products. They have few outputs and
+/// First products of low-rank pairs, in launches of up to 32 rows beside quantised products. They have few outputs and
 /// many inputs, and others of the launch wait for them, so the time of one block counts. A block has only eight
 /// outputs, on the narrow side of the instruction, and reads its weights in long pieces: a barrier stands between 16
 /// instructions, not four, and all blocks together have enough weights in flight. The sums are the same chains of
-/// products as in other tiles, with the same bits, so one warp computes them; the others only copy.
+/// products as in other tiles, with the same bits, so one warp computes those of 16 rows; others only copy.
 ///
 /// Floor of a block: inputs / 16 dependent instructions of some 33 cycles on an H100, 4.8 us for 4,096 inputs.
 namespace skein::kernels::gpu::mma {
@@ -13,14 +13,14 @@ namespace skein::kernels::gpu::mma {
 inline constexpr int low_rank_outputs = 8;
 
 template <int columns_>
-struct low_rank_tiling : tiling<16, columns_, 1, 1, 1, takes::one> {
+struct low_rank_tiling : tiling<16, columns_, 1, columns_ == 32 ? 2 : 1, 1, takes::one> {
   static constexpr int outputs = low_rank_outputs, tiles_m = 1, tiles_n = 1;
   static constexpr bool turned = true;
   static constexpr unsigned threads = 128;
-  static constexpr unsigned blocks = 4;  ///< of 64 inputs, in a stage
+  static constexpr unsigned blocks = columns_ == 32 ? 2 : 4;  ///< of 64 inputs, in a stage
   static constexpr unsigned row_bytes = blocks * block_inputs * 2, packets_of_row = row_bytes / 16;
   static constexpr unsigned weight_bytes = outputs * row_bytes, stage_bytes = weight_bytes + columns_ * row_bytes;
-  static constexpr unsigned stages = (48 << 10) / stage_bytes;
+  static constexpr unsigned stages = (36 << 10) / stage_bytes;
   static constexpr std::size_t shared_bytes = stages * stage_bytes;
   static_assert(stages >= 3);
 
@@ -31,7 +31,7 @@ struct low_rank_tiling : tiling<16, columns_, 1, 1, 1, takes::one> {
 };
 /// Whether launches with such tiles may have products of this kind.
 template <typename t>
-inline constexpr bool has_low_rank_tiles = t::columns <= 16 && t::segments == takes::one;
+inline constexpr bool has_low_rank_tiles = t::columns <= 32 && t::segments == takes::one;
 
 /// Copies rows of a stage.
 template <typename t, unsigned rows, bool ahead>
@@ -63,10 +63,10 @@ class piece_copier {
   int left_, packets_;  // from this thread's first on
 };
 
-/// The products of a stage with `blocks` blocks of 64 inputs, for one warp.
+/// The products of a stage with `blocks` blocks of 64 inputs, for a warp.
 template <typename Element, typename t>
 __device__ void multiply_stage(const std::byte* stage, unsigned blocks, tile_sums<t>& sums) {
-  const unsigned lane = threadIdx.x % 32;
+  const unsigned lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * 16;
   const std::byte* const inputs = stage + t::weight_bytes;
   const auto multiply_block = [&](unsigned block) {
     fragment_a a[4], b[2];
@@ -75,7 +75,7 @@ __device__ void multiply_stage(const std::byte* stage, unsigned blocks, tile_sum
       load_fragments(stage + t::place(lane % 8, block * 8 + two * 4 + lane / 8), b[two]);
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k)  // of 8 rows, the upper ones are the lower ones again, for nothing
-      load_fragments(inputs + t::place(lane % 16 % t::columns, block * 8 + k * 2 + lane / 16), a[k]);
+      load_fragments(inputs + t::place((first_row + lane % 16) % t::columns, block * 8 + k * 2 + lane / 16), a[k]);
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
       const fragment_b own = {b[k / 2][k % 2 * 2], b[k / 2][k % 2 * 2 + 1]};
@@ -118,7 +118,7 @@ __device__ void multiply_low_rank(const Gemms& all, const work_item& work, tile_
     const std::uint32_t next = i + ahead;
     weights.copy(stage_of(next), next), inputs.copy(stage_of(next) + t::weight_bytes, next);
     end_packets();
-    if (threadIdx.x < 32) multiply_stage<Element, t>(stage_of(i), work.count - i * t::blocks, sums);
+    if (threadIdx.x < 32 * t::warps_n) multiply_stage<Element, t>(stage_of(i), work.count - i * t::blocks, sums);
   }
 }
 

@@ -106,7 +106,8 @@ result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
     return {};
   });
 }
-/// Codes of fp8 are left to launch_coded: models have them here only in matrices of more than rounded_inputs_max inputs.
+/// Codes of fp8 are left to launch_coded: models have them here only in matrices of more than rounded_inputs_max
+/// inputs.
 bool can_use_warpgroups(const tile_launch& what) {
   const auto is_whole = [](const gemm& p) { return p.segments == 1; };
   const gemm& first = what.gemms.front();
@@ -115,12 +116,8 @@ bool can_use_warpgroups(const tile_launch& what) {
                               : std::ranges::all_of(what.gemms, is_whole));
 }
 
-/// Whether launch_ringed takes less time than launch_coded, as measured with 7.2B on an H100. With more than 8 rows,
-/// products that others wait for take longer beside its rings, which keep the memory busier.
-bool is_ringed(const tile_launch& what, weight_element code) {
-  if (!what.profile.has_wgmma || !hopper_is_built() || what.rows > 32) return false;
-  return what.rows > 8 ? !has_turns(what.gemms) : code != weight_element::nf4;
-}
+/// Whether launch_ringed computes a launch with quantised products.
+bool is_ringed(const tile_launch& what) { return what.profile.has_wgmma && hopper_is_built() && what.rows <= 32; }
 
 /// A launch of products of which the quantised ones have one kind of code, if any.
 result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) {
@@ -128,7 +125,7 @@ result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) 
   if (coded != what.gemms.end())
     return with_code(coded->matrix.format, [&]<weight_element code>() {
       if constexpr (code != weight_element::fp8)  // as in can_use_warpgroups
-        if (work == takes::one && is_ringed(what, code)) return launch_ringed<code>(shape, what);
+        if (work == takes::one && is_ringed(what)) return launch_ringed<code>(shape, what);
       return launch_coded<code>(shape, work, what);
     });
   if (work == takes::sum_of_all) return launch_plain<takes::sum_of_all>(shape, what);

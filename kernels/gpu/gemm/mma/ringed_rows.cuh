@@ -10,13 +10,15 @@
 /// on addresses, and wait for stages and not for each other. The sums are the same chains of products, with the same
 /// bits.
 ///
-/// Floor: bytes of codes and scales / bandwidth. Copies alone, without decoding, take 24.8 us (int8) and 12.4 us (int4)
-/// for the key of 7.2B on an H100, 2.8 TB/s; with decoding it is 25.8 and 14.5 us.
+/// Whole stages are multiplied without a branch, so that the decoding of a step is between the instructions of the one
+/// before it. Blocks are spread evenly over the SMs (even_share), because most launches have two for each SM.
+///
+/// Floor: bytes of codes and scales / bandwidth.
 namespace skein::kernels::gpu::mma {
 
 /// `t`: the tiling of the launch, of 64 outputs.
 template <typename t, weight_element code_>
-struct ring_tiling : tiling<64, t::columns, 4, 1, 4, takes::one> {
+struct ring_tiling : tiling<64, t::columns, 4, 1, 1, takes::one> {
   static constexpr bool coded = true;
   static constexpr weight_element code = code_;
   static constexpr unsigned consumers = 128, producers = 32;
@@ -27,11 +29,22 @@ struct ring_tiling : tiling<64, t::columns, 4, 1, 4, takes::one> {
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;
   static_assert(panel_bytes % 16 == 0 && input_tile % 1024 == 0);
-  static constexpr std::size_t ring_bytes = 1024 + ring_tiling::stages * (stage_bytes + 2 * sizeof(phase_barrier));
+  [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
+    return 1024 + stages * (stage_bytes + 2 * sizeof(phase_barrier));
+  }
 };
 
 struct mapped_gemms : placed_gemms {
+  std::uint32_t stages;         ///< of the ring of a block
   CUtensorMap maps[gemms_max];  ///< of the inputs of quantised products
+};
+
+/// The stages of a ring in turn.
+struct ring_turn {
+  unsigned stage = 0, phase = 0;
+  __device__ void next(unsigned stages) {
+    if (++stage == stages) stage = 0, ++phase;
+  }
 };
 
 /// A stage: tiles of inputs, then the blocks of each panel.
@@ -39,11 +52,12 @@ template <typename t>
 struct ring_memory {
   std::byte* stages;
   phase_barrier *full, *empty;
+  unsigned count;
 
-  __device__ ring_memory() {
+  __device__ explicit ring_memory(const mapped_gemms& all) : count(all.stages) {
     std::byte* const memory = dynamic_shared<std::byte>();
     stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
-    full = reinterpret_cast<phase_barrier*>(stages + t::stages * t::stage_bytes), empty = full + t::stages;
+    full = reinterpret_cast<phase_barrier*>(stages + count * t::stage_bytes), empty = full + count;
   }
 };
 
@@ -89,12 +103,11 @@ template <typename t>
 __device__ void begin_stages(const stage_requests<t>& request, const ring_memory<t>& memory, std::uint32_t count) {
   if (threadIdx.x % 32 == 0) {
     request.bring();
-    for (int i = 0; i < t::stages; ++i) memory.full[i].init(2), memory.empty[i].init(t::consumers / 32);
+    for (unsigned i = 0; i < memory.count; ++i) memory.full[i].init(2), memory.empty[i].init(t::consumers / 32);
     publish_barriers();
   }
   warp_barrier();
-  for (unsigned i = 0; i < t::stages; ++i)
-    if (i < count) request.weights(i, i);
+  for (unsigned i = 0; i < min(count, memory.count); ++i) request.weights(i, i);
 }
 template <typename t>
 __device__ void request_stages(const mapped_gemms& all, const stage_requests<t>& request, const ring_memory<t>& memory,
@@ -102,100 +115,126 @@ __device__ void request_stages(const mapped_gemms& all, const stage_requests<t>&
   if (all.pdl_early_launch) pdl_launch_dependents();
   pdl_wait();
   pdl_launch_dependents();
-  for (unsigned i = 0; i < t::stages; ++i)
-    if (i < count) request.inputs(i, i);
-  stage_turn<t> turn;
-  for (std::uint32_t i = t::stages; i < count; ++i, turn.next()) {
+  for (unsigned i = 0; i < min(count, memory.count); ++i) request.inputs(i, i);
+  ring_turn turn;
+  for (std::uint32_t i = memory.count; i < count; ++i, turn.next(memory.count)) {
     memory.empty[turn.stage].wait(turn.phase);
     request.weights(i, turn.stage), request.inputs(i, turn.stage);
     warp_barrier();  // a lane that falls two phases behind would wait for ever
   }
 }
 
-/// Where a lane loads the operands of inputs from, in a tile; others of the tile are at this address xor a constant.
+/// Where a lane loads the operands of inputs from, in a tile; others of the tile are at this offset xor a constant.
 template <typename t>
 __device__ unsigned place_of_operands(unsigned lane) {
   const unsigned row = t::tiles_n == 1 ? lane % 8 : lane / 16 * 8 + lane % 8;
   const unsigned packet = t::tiles_n == 1 ? lane / 8 : lane / 8 % 2;
   return row * 128 + ((packet ^ row % 8) << 4);
 }
-__device__ inline const std::byte* moved(const std::byte* at, unsigned bits) {
-  return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(at) ^ bits);
-}
 
-template <typename Element, typename t>
-__device__ void consume(const work_item& work, const ring_memory<t>& memory, tile_sums<t>& sums) {
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const std::uint32_t count = work.count, scale_step = work.gemm->scale_step, block_bytes = work.gemm->block_bytes;
-  const unsigned codes_at = t::input_bytes + warp * t::panel_bytes + lane * 4;
-  const unsigned scales_at = t::input_bytes + warp * t::panel_bytes + code_bytes_of_block(t::code) + lane / 4 * 4;
-  const unsigned own_inputs = place_of_operands<t>(lane);
-  const decoder<Element, t::code> decode(
-      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
-  const auto word = [](const std::byte* at) {
-    std::uint32_t value;
-    memcpy(&value, __builtin_assume_aligned(at, 4), 4);
-    return value;
-  };
-  struct held_block {
-    code_words<t::code> codes[2][2];
-    scale_pair scales[2];
-  };
-  stage_turn<t> turn;
-  for (std::uint32_t first = 0; first < count; first += t::blocks, turn.next()) {
-    memory.full[turn.stage].wait(turn.phase);
-    const std::byte* const stage = memory.stages + turn.stage * t::stage_bytes;
-    held_block held[t::blocks];
+/// A warp's part of the stages of an item. `groups`: of a block.
+template <typename Element, typename t, unsigned groups>
+class stage_products {
+  static constexpr weight_format format = {t::code, groups == 2 ? 32 : 64};
+  static constexpr unsigned scale_step = groups == 2 ? scale_bytes_of_group : 0;
+
+ public:
+  /// `zero`: see decoder.
+  __device__ explicit stage_products(std::uint32_t zero)
+      : codes_at_(t::input_bytes + threadIdx.x / 32 * t::panel_bytes + threadIdx.x % 32 * 4),
+        scales_at_(codes_at_ + code_bytes_of_block(t::code) - threadIdx.x % 32 * 4 + threadIdx.x % 32 / 4 * 4),
+        inputs_at_(place_of_operands<t>(threadIdx.x % 32)),
+        decode_(zero) {}
+
+  /// Adds the products of `count` blocks, from the first one at `stage` on.
+  template <unsigned count>
+  __device__ void add(const std::byte* stage, unsigned first, tile_sums<t>& sums) {
+    const std::byte* const codes = stage + codes_at_ + first * block_bytes(format);
+    const std::byte* const scales = stage + scales_at_ + first * block_bytes(format);
+    const std::byte* const inputs = stage + first * t::input_tile;
 #pragma unroll
-    for (unsigned i = 0; i < t::blocks; ++i) {
-      const std::byte* const block = stage + i * block_bytes;
+    for (unsigned i = 0; i < count; ++i) {
+      code_words<t::code> words[2][2];
+      scale_pair pairs[groups];
 #pragma unroll
-      for (unsigned two = 0; two < 2; ++two) {
+      for (unsigned two = 0; two < 2; ++two)
 #pragma unroll
-        for (unsigned h = 0; h < 2; ++h)
-          held[i].codes[two][h] =
-              load_words<t::code>(two, h, 0, [&](unsigned bytes) { return word(block + codes_at + bytes); });
-        held[i].scales[two] = word(block + scales_at + two * scale_step);
-      }
-    }
+        for (unsigned upper = 0; upper < 2; ++upper)
+          words[two][upper] = load_words<t::code>(
+              two, upper, 0, [&](unsigned bytes) { return word(codes + i * block_bytes(format) + bytes); });
 #pragma unroll
-    for (unsigned i = 0; i < t::blocks; ++i) {
-      if (first + i >= count) break;
-      const std::byte* const inputs = stage + own_inputs + i * t::input_tile;
+      for (unsigned group = 0; group < groups; ++group)
+        pairs[group] = word(scales + i * block_bytes(format) + group * scale_step);
 #pragma unroll
       for (unsigned two = 0; two < 2; ++two) {
+        if (two < groups) decode_.begin(pairs[two]);
         fragment_b b[2][t::tiles_n];
-        if constexpr (t::tiles_n == 1) {
-          fragment_a both;
-          load_fragments(moved(inputs, two * 64), both);
-          b[0][0][0] = both[0], b[0][0][1] = both[1], b[1][0][0] = both[2], b[1][0][1] = both[3];
-        } else {
-#pragma unroll
-          for (unsigned k = 0; k < 2; ++k)
-#pragma unroll
-            for (int j = 0; j < t::tiles_n; j += 2) {
-              fragment_a both;
-              load_fragments(moved(inputs, (2 * two + k) * 32) + j * 8 * 128, both);
-              b[k][j][0] = both[0], b[k][j][1] = both[1], b[k][j + 1][0] = both[2], b[k][j + 1][1] = both[3];
-            }
-        }
+        load_inputs(inputs + i * t::input_tile, two, b);
 #pragma unroll
         for (unsigned k = 0; k < 2; ++k) {
           fragment_a a;
-          decode(held[i].codes[two], k, held[i].scales[two], a);
+          decode_(words[two], k, a);
 #pragma unroll
           for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k][j]);
         }
       }
     }
-    warp_barrier();  // all lanes have read the stage
-    if (lane == 0) memory.empty[turn.stage].arrive();
   }
+
+ private:
+  __device__ static std::uint32_t word(const std::byte* at) {
+    std::uint32_t value;
+    memcpy(&value, __builtin_assume_aligned(at, 4), 4);
+    return value;
+  }
+  /// Of 32 inputs of a tile.
+  __device__ void load_inputs(const std::byte* tile, unsigned two, fragment_b (&to)[2][t::tiles_n]) const {
+    if constexpr (t::tiles_n == 1) {
+      fragment_a both;
+      load_fragments(tile + (inputs_at_ ^ two * 64), both);
+      to[0][0][0] = both[0], to[0][0][1] = both[1], to[1][0][0] = both[2], to[1][0][1] = both[3];
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k < 2; ++k)
+#pragma unroll
+        for (int j = 0; j < t::tiles_n; j += 2) {
+          fragment_a both;
+          load_fragments(tile + (inputs_at_ ^ (2 * two + k) * 32) + j * 8 * 128, both);
+          to[k][j][0] = both[0], to[k][j][1] = both[1], to[k][j + 1][0] = both[2], to[k][j + 1][1] = both[3];
+        }
+    }
+  }
+
+  unsigned codes_at_, scales_at_, inputs_at_;
+  group_decoder<Element, t::code> decode_;
+};
+
+template <typename Element, typename t, unsigned groups>
+__device__ void consume(const work_item& work, const ring_memory<t>& memory, tile_sums<t>& sums) {
+  stage_products<Element, t, groups> products(
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+  ring_turn turn;
+  for (std::uint32_t first = 0; first < work.count; first += t::blocks, turn.next(memory.count)) {
+    memory.full[turn.stage].wait(turn.phase);
+    const std::byte* const stage = memory.stages + turn.stage * t::stage_bytes;
+    if (first + t::blocks <= work.count) {
+      products.template add<t::blocks>(stage, 0, sums);
+    } else {
+#pragma unroll 1
+      for (unsigned i = 0; first + i < work.count; ++i) products.template add<1>(stage, i, sums);
+    }
+    warp_barrier();  // all lanes have read the stage
+    if (threadIdx.x % 32 == 0) memory.empty[turn.stage].arrive();
+  }
+#pragma unroll
+  for (int j = 0; j < t::tiles_n; ++j)
+#pragma unroll
+    for (float& sum : sums[0][j]) sum *= group_decoder<Element, t::code>::sum_factor;
 }
 
 template <typename Element, typename t>
 __device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
-  const ring_memory<t> memory;
+  const ring_memory<t> memory(all);
   const stage_requests<t> request(all, work, memory);
   const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
   const bool requests = threadIdx.x >= t::consumers;
@@ -204,7 +243,10 @@ __device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
   if (requests) return request_stages(all, request, memory, count);
   const place<t> at;
   tile_sums<t> sums = {};
-  consume<Element, t>(work, memory, sums);
+  if (work.gemm->scale_step == 0)
+    consume<Element, t, 1>(work, memory, sums);
+  else
+    consume<Element, t, 2>(work, memory, sums);
   pdl_wait();  // already complete; but every thread that writes must call this
   store<Element, t>(work, all.rows, at, sums);
   if (work.gemm->when == turn::first) {
@@ -224,6 +266,26 @@ __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<
 #endif
 }
 
+/// The blocks of a launch that each SM gets, at once if that is possible: registers suffice for fewer than 8.
+inline std::uint32_t blocks_of_sm(std::uint32_t blocks, const device_profile& profile) {
+  return std::min((blocks + profile.sm_count - 1) / profile.sm_count, 8u);
+}
+/// The dynamic shared memory of a block of which an SM has space for just `each`. With more space, an SM that is free a
+/// little earlier than others would get more blocks of the next launch, then fewer, and so in all later launches.
+inline std::size_t even_share(std::uint32_t each, const device_profile& profile) {
+  constexpr std::size_t reserved = 1024;  // in each block, by the driver
+  return ((profile.shared_bytes_per_block + reserved) / each - reserved) / 16 * 16;
+}
+
+/// Bytes of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
+inline constexpr std::uint32_t bytes_on_their_way = 60 << 10;
+template <typename r>
+std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
+  std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, 4u);
+  while (stages > 2 && r::ring_bytes(stages) > even_share(each, profile)) --stages;
+  return stages;
+}
+
 /// A launch of up to 32 rows on sm_90a. The quantised products have one kind of code.
 template <weight_element code>
 result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
@@ -237,9 +299,12 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
         all.maps[i] = describe_tiles(what.type, p.inputs, p.depth * matrix_tile, p.in_stride / 2, what.rows, t::columns,
                                      r::blocks);
     }
+    const std::uint32_t each = blocks_of_sm(all.items, what.profile);
+    all.stages = ring_stages<r>(each, what.profile);
     const auto kernel =
         what.type == element::f16 ? matmul_ringed_kernel<half, t, code> : matmul_ringed_kernel<bf16, t, code>;
-    const std::size_t shared_bytes = std::max(r::ring_bytes, shared_bytes_for<t>(all));
+    const std::size_t shared_bytes =
+        std::max({r::ring_bytes(all.stages), shared_bytes_for<t>(all), even_share(each, what.profile)});
     if (const auto done = allow_shared_bytes(kernel, shared_bytes); !done) return done;
     return launch({"matmul", {all.items}, {r::consumers + r::producers}, shared_bytes, what.in, true}, kernel, all);
   };
