@@ -26,6 +26,7 @@
 #include "kernels/gpu/runtime/stream.hpp"
 
 using namespace skein::kernels::gpu;
+using namespace skein::kernels::gpu::bench;
 using skein::result;
 using function = activation_function;
 

@@ -14,24 +14,22 @@
 #include "kernels/gpu/runtime/stream.hpp"
 #include "kernels/gpu/types/coded_layout.hpp"
 
-namespace skein::kernels::gpu {
-
-namespace {
+namespace skein::kernels::gpu::bench {
 
 /// What `speed` measures: the format of the large matrices, or none for 16-bit ones, and the type of the activations.
-struct {
+inline struct {
   weight_format format;
   element type = element::bf16;
 } measured;
 
-weight_plan require_plan(weight_format format) {
+inline weight_plan require_plan(weight_format format) {
   auto plan = weight_plan::parse(to_string(format), "", dtype::bf16);
   if (!plan) std::printf("%s\n", plan.error().message.c_str()), std::exit(1);
   return *std::move(plan);
 }
 
 /// The kernels of the card, or of the profile in $SKEIN_DEVICE_PROFILE, for 16-bit types.
-const matmul_functions& ours() {
+inline const matmul_functions& ours() {
   static const matmul_functions functions = [] {
     const weight_format format = measured.format;
     const auto chosen = choose_matmul(0, element::f16, format.quantised() ? require_plan(format) : dtype::f16);
@@ -41,7 +39,7 @@ const matmul_functions& ours() {
   return functions;
 }
 
-__device__ std::uint32_t scrambled(std::uint64_t x) {
+__device__ inline std::uint32_t scrambled(std::uint64_t x) {
   x ^= x >> 33, x *= 0xff51afd7ed558ccdull, x ^= x >> 33, x *= 0xc4ceb9fe1a85ec53ull, x ^= x >> 33;
   return static_cast<std::uint32_t>(x);
 }
@@ -66,8 +64,8 @@ std::vector<T> fetch(const void* from, std::size_t count, stream& in) {
 }
 
 /// Random codes with scales of a few thousandths, in either element type.
-__global__ void fill_codes(std::uint32_t* words, std::size_t count, std::uint32_t words_of_codes,
-                           std::uint32_t words_of_block, std::uint32_t scales) {
+inline __global__ void fill_codes(std::uint32_t* words, std::size_t count, std::uint32_t words_of_codes,
+                                  std::uint32_t words_of_block, std::uint32_t scales) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
     words[i] = i % words_of_block < words_of_codes ? scrambled(i * 0x9e3779b97f4a7c15ull) : scales;
@@ -236,6 +234,4 @@ class layer_gemms {
   device_buffer<std::uint32_t> done_;
 };
 
-}  // namespace
-
-}  // namespace skein::kernels::gpu
+}  // namespace skein::kernels::gpu::bench

@@ -115,15 +115,16 @@ inline bool fits_packets(const gemm& p) {
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Cuts the products of a launch into tiles. `ringed`: for ringed_rows.cuh, where quantised products are not turned.
+/// Cuts the products of a launch into tiles. `ringed_outputs`: for ringed_rows.cuh, the outputs of a block of quantised
+/// products; otherwise 0.
 template <typename t>
-void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false) {
+void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringed_outputs = 0) {
   const auto& [in, type, gemms, rows, profile] = what;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
   // Behind short products the second ones would end last; before long ones they would take the places of those.
-  const bool second_early = ringed && gemms.front().matrix.inputs < 4096;
+  const bool second_early = ringed_outputs > 0 && gemms.front().matrix.inputs < 4096;
   const auto place = [&](const gemm& p) {
     placed_gemm& to = all.of[all.count++];
     const device_matrix& m = p.matrix;
@@ -140,7 +141,10 @@ void place_gemms(const tile_launch& what, placed_gemms& all, bool ringed = false
     to.depth = padded(m.inputs) / matrix_tile, to.segment_depth = segment_tiles(p);
     to.tile_outputs = t::outputs;
     if (m.format.quantised()) {
-      if (!ringed && is_turned(m.format.element, t::columns)) to.tile_outputs = turned_outputs;
+      if (ringed_outputs > 0)
+        to.tile_outputs = ringed_outputs;
+      else if (is_turned(m.format.element, t::columns))
+        to.tile_outputs = turned_outputs;
     } else if (has_low_rank_tiles<t> && coded && p.when == turn::first && m.outputs < m.inputs) {
       to.tile_outputs = low_rank_outputs;
     }

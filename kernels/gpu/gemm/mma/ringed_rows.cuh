@@ -4,11 +4,11 @@
 #include "kernels/gpu/gemm/mma/kernel.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
-/// Products of up to 32 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment,
-/// and each of four warps a panel; but weights and inputs go through a ring in shared memory, which the copy engine
-/// (TMA) fills. A warp of its own requests the stages, so that the warps that decode and multiply spend no instructions
-/// on addresses, and wait for stages and not for each other. The sums are the same chains of products, with the same
-/// bits.
+/// Products of up to 64 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment
+/// (128 with more than 32 rows), and each of four warps (eight) a panel; but weights and inputs go through a ring in
+/// shared memory, which the copy engine (TMA) fills. A warp of its own requests the stages, so that the warps that
+/// decode and multiply spend no instructions on addresses, and wait for stages and not for each other. The sums are the
+/// same chains of products, with the same bits.
 ///
 /// Whole stages are multiplied without a branch, so that the decoding of a step is between the instructions of the one
 /// before it. Blocks are spread evenly over the SMs (even_share), because most launches have two for each SM.
@@ -16,15 +16,19 @@
 /// Floor: bytes of codes and scales / bandwidth.
 namespace skein::kernels::gpu::mma {
 
-/// `t`: the tiling of the launch, of 64 outputs.
+/// Outputs of a block. With more rows there are twice as many, so that half as many blocks load the inputs.
+constexpr int ring_outputs(int columns) { return columns > 32 ? 128 : 64; }
+
+/// `t`: the tiling of the launch.
 template <typename t, weight_element code_>
-struct ring_tiling : tiling<64, t::columns, 4, 1, 1, takes::one> {
+struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t::columns) / 16, 1, 1, takes::one> {
   static constexpr bool coded = true;
   static constexpr weight_element code = code_;
-  static constexpr unsigned consumers = 128, producers = 32;
-  static constexpr unsigned panels = 64 / panel_outputs;
-  /// Of a stage, in blocks of 64 inputs.
-  static constexpr unsigned blocks = code_bits(code) == 8 ? 2 : 4;
+  static constexpr bool lays_down = false;
+  static constexpr unsigned panels = ring_tiling::outputs / panel_outputs;
+  static constexpr unsigned consumers = 32 * panels, producers = 32;
+  /// Of a stage, in blocks of 64 inputs: all panels have 8 KB of codes.
+  static constexpr unsigned blocks = (8 << 10) / (panels * code_bytes_of_block(code));
   static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;
@@ -72,13 +76,14 @@ class stage_requests {
                  std::size_t{work.first} * work.gemm->block_bytes),
         block_bytes_(work.gemm->block_bytes),
         first_(work.first),
-        count_(work.count) {}
+        count_(work.count),
+        panels_(min(t::panels, (work.gemm->weight_rows - work.output) / panel_outputs)) {}
   __device__ void bring() const { bring_map(map_); }
   __device__ void weights(std::uint32_t which, unsigned stage) const {
     const unsigned blocks = min(t::blocks, count_ - which * t::blocks), bytes = blocks * block_bytes_;
     phase_barrier& full = memory_.full[stage];
-    if (lane() == 0) full.arrive_expecting(t::panels * bytes);
-    if (lane() < t::panels)
+    if (lane() == 0) full.arrive_expecting(panels_ * bytes);
+    if (lane() < panels_)
       copy_bytes(memory_.stages + stage * t::stage_bytes + t::input_bytes + lane() * t::panel_bytes,
                  weights_ + std::size_t{which} * t::blocks * block_bytes_, bytes, full, cache_use::streamed);
   }
@@ -95,7 +100,7 @@ class stage_requests {
   const ring_memory<t>& memory_;
   const CUtensorMap& map_;
   const std::byte* weights_;
-  std::uint32_t block_bytes_, first_, count_;
+  std::uint32_t block_bytes_, first_, count_, panels_;
 };
 
 /// Makes the barriers and requests the first weights, before the other warps wait for anything.
@@ -286,13 +291,13 @@ std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
   return stages;
 }
 
-/// A launch of up to 32 rows on sm_90a. The quantised products have one kind of code.
+/// A launch of up to 64 rows on sm_90a. The quantised products have one kind of code.
 template <weight_element code>
 result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() -> result<void> {
     using r = ring_tiling<t, code>;
     mapped_gemms all{};
-    place_gemms<t>(what, all, true);
+    place_gemms<t>(what, all, r::outputs);
     for (std::uint32_t i = 0; i < all.count; ++i) {
       const placed_gemm& p = all.of[i];
       if (p.block_bytes > 0)
@@ -310,7 +315,8 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
   };
   if (shape == mma_shape::rows_8) return start.template operator()<rows_8_tiles>();
   if (shape == mma_shape::rows_16) return start.template operator()<rows_16_tiles>();
-  return start.template operator()<rows_32_tiles>();
+  if (shape == mma_shape::rows_32) return start.template operator()<rows_32_tiles>();
+  return start.template operator()<small_tiles<takes::one>>();
 }
 
 }  // namespace skein::kernels::gpu::mma

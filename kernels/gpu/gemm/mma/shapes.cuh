@@ -47,7 +47,7 @@ result<void> launch_coded(mma_shape shape, takes work, const tile_launch& what);
 template <weight_element code>
 result<void> launch_hopper(std::uint32_t columns, takes work, const tile_launch& what);
 
-/// The same on sm_90a, for up to 32 rows (ringed_rows.cuh).
+/// The same on sm_90a, for up to few_columns rows (ringed_rows.cuh).
 template <weight_element code>
 result<void> launch_ringed(mma_shape shape, const tile_launch& what);
 
