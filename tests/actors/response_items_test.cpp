@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,32 @@ BOOST_AUTO_TEST_CASE(calls_that_a_client_sends_are_items_with_its_ids) {
       BOOST_REQUIRE(at != std::string::npos);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(messages_that_begin_as_the_description_of_tools_are_items) {
+  const auto turn = turn_with_tools("resp_" + std::string(48, 'a'),
+                                    R"([{"role":"system","content":"Tools:\n[]"},{"role":"system","content":"### `x"},)"
+                                    R"({"role":"user","content":"1+2?"},{"role":"system","content":"Tools:\n1"}])",
+                                    "3", {});
+  BOOST_TEST(turn->messages.size() == 6u);  // with the instructions and the description
+  const auto list = input_item_list(*turn, {.ascending = true, .after = {}}).value();
+  BOOST_TEST(texts(list) == "To ## 1+ To ");
+}
+
+// Each call was compared with the names of all, and moved the rest of the text.
+BOOST_AUTO_TEST_CASE(the_time_to_list_calls_is_proportional_to_their_number) {
+  constexpr int calls = 20'000;
+  std::string input = R"([{"role":"user","content":"1+2?"})";
+  for (int i = 0; i < calls; ++i) {
+    const auto number = std::to_string(i);
+    input += R"(,{"type":"function_call","call_id":"c)" + number + R"(","name":"function_)" + number +
+             R"(","arguments":"{}"})";
+  }
+  const auto turn = turn_with_tools("resp_" + std::string(48, 'a'), input + ']', "3", {});
+  const auto began = std::chrono::steady_clock::now();
+  const auto list = input_item_list(*turn, {.limit = 100, .ascending = false, .after = {}}).value();
+  BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(5)));
+  BOOST_TEST(list.find(R"("call_id":"c19999","name":"function_19999")") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_record_without_the_ids_of_calls_has_their_results_as_messages) {

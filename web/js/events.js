@@ -14,7 +14,7 @@ export class Broken extends Error {
 export const tooBig = 1009;
 /** Close codes with which the server rejects what it was sent; sending it again would not help. */
 const refusals = new Map([
-  [1002, 'protocol error'], [1003, 'unsupported data'], [1007, 'invalid text'], [1008, 'not permitted'],
+  [1002, 'protocol error'], [1003, 'unsupported data'], [1007, 'invalid text'],
 ]);
 
 function closed(code, reason) {

@@ -24,8 +24,8 @@ class ancestry {
   [[nodiscard]] std::uint64_t bytes(version_id v) const;
   /// The first version on the path to `v`.
   [[nodiscard]] version_id first(version_id v) const;
-  /// The last version on the path to `v` that is not unfinished, perhaps `v` itself; the beginning if there is none. At
-  /// once, whatever the length of the path.
+  /// The last version on the path to `v` that is not unfinished, perhaps `v` itself; the beginning if there is none.
+  /// It is looked up, not searched for along the path.
   [[nodiscard]] version_id finished(version_id v) const;
   /// Whether `ancestor` is `v` or on the path to `v`.
   [[nodiscard]] bool leads_to(version_id ancestor, version_id v) const;

@@ -67,10 +67,9 @@ bool tier_mover::load(const state_key& key) {
                     {"number", key.number},
                     {"why", *got ? std::string("not found") : got->error().message}});
         const bool was_on_disk = cache_.unreadable(key);
-        // Nothing else would remove its record before the next start. Damaged ones and those of other formats stay.
-        if (was_on_disk && !*got && got->error().kind != error_kind::damaged &&
-            got->error().kind != error_kind::conflict)
-          remove_from_disk({key});
+        // Nothing else would remove its record before the next start. What is intact or damaged, or of another format,
+        // stays.
+        if (was_on_disk && !*got && got->error().kind == error_kind::io) remove_from_disk({key});
         if (!cache_.readable(key)) told_.lost(key);
       }
       told_.loaded(key);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,12 +33,10 @@ struct item {
   bool as_summary = false;                      ///< of a thought
 };
 
-using known_ref = std::shared_ptr<const protocol::known_response>;
-
-/// The response of a turn; null if another route made it.
-known_ref response_of(const version_record& turn) {
+/// The response of a turn; nothing if another route made it.
+std::optional<protocol::known_response> response_of(const version_record& turn) {
   auto known = protocol::read_logged(logged_response_of(turn));
-  return known ? std::make_shared<const protocol::known_response>(std::move(*known)) : nullptr;
+  return known ? std::optional(std::move(*known)) : std::nullopt;
 }
 
 /// The name from which ids of a turn are made: the response's id, or the turn's number if another route made the turn.
@@ -46,14 +45,26 @@ std::string name_of(const version_record& turn) {
   return response ? turn.request_key : "turn_v" + std::to_string(turn.id);
 }
 
-/// Whether the server added a message: the instructions and the description of the tools are not items. `told`: the
-/// description was found already.
-bool is_added(const version_record& turn, std::size_t index, const protocol::response_facts& facts, bool& told) {
-  const auto& message = turn.messages[index];
-  if (message.role != "system") return false;
-  if (index == 0 && !facts.instructions.value_or("").empty() && message.content == facts.instructions) return true;
-  if (told || facts.tools.empty() || !protocol::describes_tools(message.content, facts.tools)) return false;
-  return told = true;
+/// The messages of a turn that the server added: the instructions and the description of the tools, which are not
+/// items.
+struct added_messages {
+  bool instructions = false;  ///< the first message
+  std::optional<std::size_t> description = {};
+};
+
+/// The description is the last of the system messages at the beginning. Only that one is compared, because its text is
+/// made from all tools for the comparison.
+added_messages added_to(const version_record& turn, const protocol::response_facts& facts) {
+  added_messages added;
+  const auto& all = turn.messages;
+  const auto is_system = [](const storage::message& m) { return m.role == "system" || m.role == "developer"; };
+  const auto leading = static_cast<std::size_t>(std::ranges::find_if_not(all, is_system) - all.begin());
+  if (leading == 0) return added;
+  added.instructions = all.front().role == "system" && !facts.instructions.value_or("").empty() &&
+                       all.front().content == facts.instructions;
+  if (facts.tools.empty() || facts.tool_choice == "\"none\"" || all[leading - 1].role != "system") return added;
+  if (protocol::describes_tools(all[leading - 1].content, facts.tools)) added.description = leading - 1;
+  return added;
 }
 
 /// A text of the client with calls, taken apart.
@@ -68,6 +79,8 @@ std::vector<split_ref> split_messages(const version_record& turn, const protocol
   if (facts.calls.empty()) return {};
   std::vector<std::string> names;
   for (const auto& call : facts.calls) names.push_back(call.name);
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   const auto shared = std::make_shared<const std::vector<std::string>>(std::move(names));
   std::vector<split_ref> all(turn.messages.size());
   std::size_t found = 0;
@@ -86,18 +99,19 @@ std::vector<split_ref> split_messages(const version_record& turn, const protocol
 /// The client's items, in the order of the input.
 class said_items {
  public:
-  said_items(const version_record& turn, known_ref known, std::vector<item>& to)
-      : turn_(turn), known_(std::move(known)), name_(name_of(turn)), to_(to) {}
+  /// `known`: the response of the turn, or null.
+  said_items(const version_record& turn, const protocol::known_response* known, std::vector<item>& to)
+      : turn_(turn), known_(known), name_(name_of(turn)), to_(to) {}
 
   void add_all() {
     const auto outputs = static_cast<std::size_t>(std::ranges::count(turn_.messages, "tool", &storage::message::role));
     // In records of older versions the calls have no ids.
     const bool named = known_ && known_->facts.answered_calls.size() == outputs;
     const auto split = known_ ? split_messages(turn_, known_->facts) : std::vector<split_ref>();
-    bool told = false;
+    const auto added = known_ ? added_to(turn_, known_->facts) : added_messages();
     for (std::size_t i = 0; i < turn_.messages.size(); ++i) {
       const auto& message = turn_.messages[i];
-      if (known_ && is_added(turn_, i, known_->facts, told)) continue;
+      if ((i == 0 && added.instructions) || i == added.description) continue;
       if (!split.empty() && split[i])
         add_calls(split[i]);
       else if (named && message.role == "tool")
@@ -135,18 +149,14 @@ class said_items {
   }
 
   const version_record& turn_;
-  const known_ref known_;
+  const protocol::known_response* const known_;
   const std::string name_;
   std::vector<item>& to_;
   std::size_t messages_ = 0, results_ = 0, calls_ = 0;
 };
 
-void add_said(const version_record& turn, const known_ref& known, std::vector<item>& items) {
-  said_items(turn, known, items).add_all();
-}
-
 /// The items of the answer are those of the response.
-void add_answered(const version_record& turn, const known_ref& known, std::vector<item>& items) {
+void add_answered(const version_record& turn, std::optional<protocol::known_response> known, std::vector<item>& items) {
   const std::string name = name_of(turn);
   const auto status = protocol::outcome_of(turn.finish_reason, turn.stop_reason, turn.unfinished).status;
   if (!turn.reasoning.empty()) {
@@ -154,27 +164,29 @@ void add_answered(const version_record& turn, const known_ref& known, std::vecto
     items.back().as_summary = known && !known->facts.summary.empty();
   }
   const bool called = known && !known->text.calls.empty();
-  const std::string_view content = called ? known->text.content : turn.answer;
+  // The items keep the text alone: the rest of the response may be large.
+  const auto text = called ? std::make_shared<const protocol::response_text>(std::move(known->text)) : nullptr;
+  const std::string_view content = called ? text->content : turn.answer;
   if (!called || !content.empty()) {
     items.push_back({item::kind::answered, protocol::item_id("msg_", name), name, "", content, status});
-    if (called) items.back().owner = known;
+    if (called) items.back().owner = text;
   }
   if (!called) return;
-  for (std::size_t i = 0; i < known->text.calls.size(); ++i) {
-    const auto& call = known->text.calls[i];
+  for (std::size_t i = 0; i < text->calls.size(); ++i) {
+    const auto& call = text->calls[i];
     const auto end = call.whole ? response_status::completed : response_status::incomplete;
     items.push_back({item::kind::called, protocol::call_item_id(name, i), name, "", call.arguments, end});
     items.back().call = &call;
-    items.back().owner = known;
+    items.back().owner = text;
   }
 }
 
 std::vector<item> all_of(std::span<const persistence::shared_version> turns) {
   std::vector<item> items;
   for (const auto& turn : turns) {
-    const auto known = response_of(*turn);
-    add_said(*turn, known, items);
-    add_answered(*turn, known, items);
+    auto known = response_of(*turn);
+    said_items(*turn, known ? &*known : nullptr, items).add_all();
+    add_answered(*turn, std::move(known), items);
   }
   return items;
 }
@@ -248,7 +260,8 @@ error answer_too_long(std::size_t bytes, std::size_t bytes_max) {
 
 result<std::string> input_item_list(const version_record& turn, const item_page& page) {
   std::vector<item> items;
-  add_said(turn, response_of(turn), items);
+  const auto known = response_of(turn);
+  said_items(turn, known ? &*known : nullptr, items).add_all();
   return list_of(std::move(items), page);
 }
 

@@ -170,8 +170,8 @@ class short_list {
   std::size_t size_ = 0;
 };
 
-/// How an exponent may continue so that the number is a finite double, and not 0 if its digits are not: up to 99, and
-/// down to -308 where there is no bound that rounding could miss.
+/// How an exponent may continue so that the number is a finite double: up to 99, and down to -308 where there is no
+/// bound that rounding could miss.
 enum exponent_tail : std::uint16_t {
   up_to_two,    ///< digits; zeros before them do not count
   up_to_three,  ///< digits, up to 308

@@ -73,7 +73,7 @@ bool call_splitter::take_calls(std::string_view json, std::vector<call_piece>& c
   std::vector<call_piece> found;
   const auto take = [&](json_value value) {
     auto call = call_of(value);
-    if (!call || std::ranges::find(*names_, call->name) == names_->end()) return false;
+    if (!call || !std::ranges::binary_search(*names_, call->name)) return false;
     found.push_back(std::move(*call));
     return true;
   };
@@ -145,7 +145,7 @@ bool call_splitter::read_head(std::vector<call_piece>& calls) {
   if (found.open) return false;
   read_ = 0, depth_ = 0, quoted_ = escaped_ = false;
   const auto& head = found.head;
-  if (!head || (head->in_list && in_list_) || std::ranges::find(*names_, head->name) == names_->end()) {
+  if (!head || (head->in_list && in_list_) || !std::ranges::binary_search(*names_, head->name)) {
     part_ = may_be_json_ ? part::json : part::whole;
     return true;
   }
@@ -299,7 +299,10 @@ void add_piece(const call_piece& piece, std::string& text, turn_form form) {
 std::vector<tool_call> split_calls(std::string_view answer, tool_names names, std::string& content) {
   call_splitter splitter(std::move(names), false);
   std::vector<call_piece> pieces;
-  splitter.push(answer, content, pieces);
+  // In pieces, because what is taken from the beginning moves the rest of what is held.
+  constexpr std::size_t piece_bytes = 4096;
+  for (std::size_t at = 0; at < answer.size(); at += piece_bytes)
+    splitter.push(answer.substr(at, piece_bytes), content, pieces);
   splitter.finish(content, pieces);
   std::vector<tool_call> calls;
   for (const auto& piece : pieces) add_piece(piece, calls);

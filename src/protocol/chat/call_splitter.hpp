@@ -14,7 +14,7 @@
 
 namespace skein::protocol {
 
-/// The names of a request's tools; shared by its rows.
+/// The names of a request's tools, in ascending order; shared by its rows.
 using tool_names = std::shared_ptr<const std::vector<std::string>>;
 
 /// The texts that begin a call in an answer, in the forms that models were trained on. The call follows: an object with

@@ -266,6 +266,7 @@ void read_tools(const object_reader& body, const tool_reading& how, generation_r
   out.constraint = std::move(calls);
   std::vector<std::string> names;
   for (auto& one : tools) names.push_back(std::move(one.name));
+  std::ranges::sort(names);
   out.tool_names = std::make_shared<const std::vector<std::string>>(std::move(names));
   out.calls_at_once = required || wanted;
   if (out.calls_at_once) out.style.no_think_opening = headed && required ? headed_opening : call_opening;

@@ -84,7 +84,10 @@ void read_texts_to_translate(const object_reader& body, const reading& by, gener
   for (const auto element : list->elements()) {
     const auto text = element.text();
     if (!text) return body.refuse("text_list", "must be a list of strings");
-    if (++told > by.limits.prompts_max) continue;
+    if (++told > by.limits.prompts_max) {
+      for_each_piece(trimmed(*text), [&](const piece&) { ++out.prompts_left_out; });
+      continue;
+    }
     translation_writer::text plan;
     plan.source_lang = source == "auto" ? guess_language(*text) : source;
     const auto name = language_name(plan.source_lang);

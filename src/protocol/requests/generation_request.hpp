@@ -154,7 +154,7 @@ struct generation_request {
   std::optional<text_constraint> constraint;  ///< none: any text
   std::optional<thought_limit> thoughts;      ///< only of answers that begin with thoughts; none: no limit
   std::vector<token_id> answered;             ///< tokens of the same answer that an earlier run sampled, for these two
-  std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call; null: none
+  std::shared_ptr<const std::vector<std::string>> tool_names;  ///< that the answer may call, ascending; null: none
   bool calls_at_once = false;                                  ///< the answer begins with a call
   std::string tool_notes;                                      ///< for answer_head
   bool ignore_eos = false;

@@ -136,7 +136,9 @@ void read_call_ids(const object_reader& body, response_facts& out) {
 tool_names names_of(std::string_view tools) {
   const auto list = json_document::parse(tools, known_json);
   if (!list) return nullptr;
-  return std::make_shared<const std::vector<std::string>>(names_in(list->root()));
+  auto names = names_in(list->root());
+  std::ranges::sort(names);
+  return std::make_shared<const std::vector<std::string>>(std::move(names));
 }
 
 response_text text_of(const logged_response& logged, remembered_response& was) {
