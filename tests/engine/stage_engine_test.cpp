@@ -17,17 +17,21 @@ using namespace skein;
 using namespace skein::engine;
 using namespace skein::test;
 
+stage_engine_options toy_shape(const kernels::stage_limits& limits) {
+  return {.device = "toy",
+          .model_identity = "abc",
+          .weight_type = "none",
+          .state = {.layers = toy_stages::layers, .embd = 1},
+          .layers = toy_stages::layers,
+          .vocab = 61,
+          .max_tick_rows = 8,
+          .limits = limits};
+}
+
 std::unique_ptr<skein::engine::engine> make_toy(const kernels::stage_limits& limits, bool broken_logits) {
   return make_stage_engine(
       std::make_unique<toy_stages>(toy_stages::options{.vocab = 61, .limits = limits, .broken_logits = broken_logits}),
-      {.device = "toy",
-       .model_identity = "abc",
-       .weight_type = "none",
-       .state = {.layers = toy_stages::layers, .embd = 1},
-       .layers = toy_stages::layers,
-       .vocab = 61,
-       .max_tick_rows = 8,
-       .limits = limits});
+      toy_shape(limits));
 }
 
 }  // namespace
@@ -82,14 +86,7 @@ BOOST_AUTO_TEST_CASE(broken_logits_still_give_tokens) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_that_finds_no_memory_becomes_empty) {
-  const stage_engine_options shape{.device = "toy",
-                                   .model_identity = "abc",
-                                   .weight_type = "none",
-                                   .state = {.layers = toy_stages::layers, .embd = 1},
-                                   .layers = toy_stages::layers,
-                                   .vocab = 61,
-                                   .max_tick_rows = 8,
-                                   .limits = {.slots = 1, .max_rows = 16, .max_logit_rows = 4}};
+  const auto shape = toy_shape({.slots = 1, .max_rows = 16, .max_logit_rows = 4});
   stage_backend backend(std::make_unique<toy_stages>(toy_stages::options{.vocab = 61, .limits = shape.limits}), shape);
   backend.start(0, greedy(1));
   model::state_value state;
