@@ -1,5 +1,5 @@
 # Libraries that are optimised in the sanitizer builds, too: without it their tests take many times as long.
-set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
+set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|automata|base|device|storage|persistence")
 
 # Libraries that are optimised as in a release in SKEIN_HERE, too. For the others it would take a quarter of the time to
 # compile them, and what they do takes little of the time of a token. Models load somewhat slower.

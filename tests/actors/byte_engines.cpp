@@ -86,9 +86,18 @@ const std::vector<byte_engine>& byte_engines() {
     {"fake", make_fake},
     {"cpu", make_cpu},
 #if defined(SKEIN_GPU_EMULATOR)
-    {"emulated GPU", make_gpu},
+    {"emulated GPU", make_gpu, true},
 #endif
   };
+  return table;
+}
+
+const std::vector<byte_engine>& fast_byte_engines() {
+  static const std::vector<byte_engine> table = [] {
+    auto all = byte_engines();
+    std::erase_if(all, [](const byte_engine& line) { return line.in_part(); });
+    return all;
+  }();
   return table;
 }
 

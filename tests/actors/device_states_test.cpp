@@ -123,7 +123,6 @@ struct asker {
 
 enum class way { slot, host, prefill };
 
-constexpr request_id turns = 20;
 constexpr std::uint32_t budget = 9, cut = 4;  // every third turn is cut
 
 struct conversation {
@@ -133,6 +132,7 @@ struct conversation {
 };
 
 conversation talk(const test::engine_under_test& line, way how) {
+  const request_id turns = line.in_part() ? 9 : 20;
   listener all;
   device_actor actor(line.make({.slots = 3, .max_tick_tokens = 8, .max_tick_rows = 3}), {}, all, real_clock(), {},
                      &all);

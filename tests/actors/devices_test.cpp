@@ -50,10 +50,10 @@ BOOST_DATA_TEST_CASE(answers_are_the_same_on_every_device, data::make(byte_engin
     expected.push_back(engine_bench::text_of(*alone.clients["job"].out));
     BOOST_TEST(!expected.back().empty());
   }
-  for (const int devices : {1, 2, 3}) {
+  for (const int devices : {3, 2, 1}) {
     engine_bench b(which);
     for (int more = 1; more < devices; ++more) b.add_device();
-    for (int round = 0; round < 3; ++round) {  // on other devices each time
+    for (int round = 0; round < (which.in_part() ? 1 : 3); ++round) {  // on other devices each time
       const auto told = answers(b);
       for (int i = 0; i < wishes; ++i)
         if (i % 3 != 2) BOOST_TEST(told[static_cast<std::size_t>(i)] == expected[static_cast<std::size_t>(i)]);
@@ -62,6 +62,7 @@ BOOST_DATA_TEST_CASE(answers_are_the_same_on_every_device, data::make(byte_engin
     }
     for (int i = 0; i < devices; ++i) BOOST_TEST(b.generated_on(static_cast<device_id>(i)) > 0u);
     b.expect_idle();
+    if (which.in_part()) break;
   }
 }
 

@@ -14,6 +14,7 @@
 #include "engine/engine.hpp"
 #include "tests/actors/engine_sessions.hpp"
 #include "tests/actors/generation_bench.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace skein::test {
 
@@ -24,9 +25,15 @@ struct byte_engine {
 
   const char* name;
   std::function<std::unique_ptr<skein::engine::engine>(std::uint32_t slots, std::uint32_t forced_max)> make;
+  bool emulated = false;  ///< slow
+
+  /// By day an emulated engine has a part of the cases only.
+  [[nodiscard]] bool in_part() const { return emulated && !is_nightly(); }
 };
 /// The fake engine, the CPU's and, where it is built, the emulated GPU's. All with room for sampling::row_limits.
 [[nodiscard]] const std::vector<byte_engine>& byte_engines();
+/// By day without the emulated GPU's.
+[[nodiscard]] const std::vector<byte_engine>& fast_byte_engines();
 inline std::ostream& operator<<(std::ostream& out, const byte_engine& line) { return out << line.name; }
 
 /// All routes over a scheduler and a real engine, stepped by hand: a turn is one round of a device thread.

@@ -8,6 +8,7 @@
 #include "tests/actors/scheduler_world.hpp"
 #include "tests/support/failing_new.hpp"
 #include "tests/support/random_cases.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace {
 
@@ -206,7 +207,7 @@ class random_life {
 
 BOOST_AUTO_TEST_CASE(random_lives_hand_out_the_right_states) {
   const auto given = given_seed();
-  const std::uint64_t first = given.value_or(1), last = given.value_or(3000);
+  const std::uint64_t first = given.value_or(1), last = given.value_or(rounds(3000u));
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) { random_life(seed).live(); }
   }

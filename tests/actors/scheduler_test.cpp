@@ -8,6 +8,7 @@
 #include "tests/actors/scheduler_world.hpp"
 #include "tests/support/failing_new.hpp"
 #include "tests/support/random_cases.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace {
 using namespace skein;
@@ -322,7 +323,7 @@ BOOST_AUTO_TEST_CASE(an_end_that_could_not_be_told_is_told_when_the_device_is_lo
 
 BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
   const auto given = test::given_seed();
-  const std::uint64_t first = given.value_or(1), last = given.value_or(2000);
+  const std::uint64_t first = given.value_or(1), last = given.value_or(test::rounds(2000u));
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) {
       std::mt19937_64 random(seed);

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_gives_the_logits_of_its_original, *needs_o
 BOOST_AUTO_TEST_CASE(a_tuned_model_is_found_when_it_is_loaded, *needs_oracle) {
   const test::temporary_folder folder;
   const std::string model = folder.path() / "m.safetensors";
-  std::filesystem::copy_file(tiny(), model);
+  std::filesystem::copy_file(test::oracle() / "models/quirk-base.safetensors", model);  // the smallest
   const std::vector<std::pair<std::string, std::string>> on_gpu{{"SKEIN_CUDA_LIBRARY", emulated.front()}};
   const auto tuned = run_skein({"tune", "--model", model, "--device", "cuda", "--seconds", "0"}, {}, on_gpu);
   BOOST_TEST(tuned.exit_code == 0, tuned.err);

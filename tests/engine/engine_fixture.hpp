@@ -9,6 +9,7 @@
 
 #include "engine/engine.hpp"
 #include "kernels/gpu/types/elements.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace skein::test {
 
@@ -25,6 +26,9 @@ struct engine_under_test {
   std::string name;
   std::function<std::unique_ptr<skein::engine::engine>(const engine_sizes&)> make;
   bool emulated = false;  ///< kernels of the GPU, run by the emulator: slow, and taking memory as it goes
+
+  /// By day an emulated engine has a part of the cases only.
+  [[nodiscard]] bool in_part() const { return emulated && !is_nightly(); }
 };
 std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 

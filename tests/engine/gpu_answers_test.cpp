@@ -11,6 +11,7 @@
 #include "actors/device/scheduler.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/support/random_cases.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace {
 
@@ -327,10 +328,11 @@ BOOST_AUTO_TEST_CASE(the_engine_has_chunks) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_depends_on_its_request_alone) {
-  const std::uint64_t first = given_seed().value_or(1);
-  const std::uint32_t chunk = SKEIN_GPU_EMULATOR == 32 ? 64 : 0;
+  constexpr std::uint32_t chunk = SKEIN_GPU_EMULATOR == 32 ? 64 : 0;
+  const bool in_part = chunk > 0 && !is_nightly();
+  const std::uint64_t first = given_seed().value_or(in_part ? 11 : 1);  // with 11 and 12 six wishes use prefixes, too
   for (std::uint64_t seed = first; seed < first + (given_seed() ? 1 : 2); ++seed)
-    compare(seed, seed % 2 == 0 ? element::f32 : element::f16, 16, chunk);
+    compare(seed, seed % 2 == 0 ? element::f32 : element::f16, in_part ? 6 : 16, chunk);
 }
 
 // A turn that starts from the state of the session, and one for which the session is fed again.

@@ -10,6 +10,7 @@
 #include "grammar/text/regex.hpp"
 #include "grammar/text/unicode_properties.hpp"
 #include "tests/support/oracle.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace skein::grammar {
 namespace {
@@ -57,9 +58,11 @@ BOOST_AUTO_TEST_SUITE(regex_oracle_test)
 BOOST_AUTO_TEST_CASE(random_patterns) {
   const auto cases = read_cases("regex_cases.json");
   BOOST_TEST(cases[0].children.size() >= 400u);
-  std::size_t checked = 0;
-  for (const auto row : cases[0].children) checked += check(cases, cases[row]) ? 1 : 0;
-  BOOST_TEST(checked * 100 >= cases[0].children.size() * 99);
+  const std::size_t step = test::is_nightly() ? 1 : 4;
+  std::size_t checked = 0, tried = 0;
+  for (std::size_t i = 0; i < cases[0].children.size(); i += step, ++tried)
+    checked += check(cases, cases[cases[0].children[i]]) ? 1 : 0;
+  BOOST_TEST(checked * 100 >= tried * 99);
 }
 
 BOOST_AUTO_TEST_CASE(properties) {
