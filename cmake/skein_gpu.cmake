@@ -15,7 +15,7 @@ endif()
 option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
 option(SKEIN_HIP "Build the HIP back end for AMD GPUs, libskein_hip.so" ${can_hip})
 set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
-    "GPUs to compile libskein_cuda.so for, such as 80;86;90a; +PTX adds later ones")
+    "GPUs to compile libskein_cuda.so for, such as 80;86;90a; +PTX adds later ones; 90a-virtual: PTX alone")
 set(SKEIN_EMULATOR_WIDTHS "32;64" CACHE STRING "Warp widths that the tests emulate: 32, or 32;64")
 option(SKEIN_GPU_OPTIMIZE "Optimise GPU code; without it the library compiles in a quarter of the time and is slow" ON)
 set(SKEIN_HIP_TARGETS "" CACHE STRING
@@ -42,6 +42,8 @@ function(skein_cuda_gencode variable)
   foreach(target IN LISTS SKEIN_CUDA_TARGETS)
     if(target STREQUAL "+PTX")
       list(APPEND options -gencode=arch=compute_${last},code=compute_${last})
+    elseif(target MATCHES "^(.+)-virtual$")  # the driver compiles the rest when it loads the library
+      list(APPEND options -gencode=arch=compute_${CMAKE_MATCH_1},code=compute_${CMAKE_MATCH_1})
     else()
       list(APPEND options -gencode=arch=compute_${target},code=sm_${target})
       set(last ${target})
