@@ -2,7 +2,8 @@
 //
 // Weights and activations are integers of 16 bits, multiplied in pairs of inputs into 32-bit sums (pmaddwd on x86, or
 // vpdpwssd, which also adds). The sums of a group are exact; at its end they are scaled and added to the fp32 sum. A
-// vector of 16 weights takes one instruction to unpack (4 bits: up to three), where conversion to fp32 takes three for 8.
+// vector of 16 weights takes one instruction to unpack (4 bits: up to three), where conversion to fp32 takes three
+// for 8.
 #if defined(SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP
 #undef SKEIN_KERNELS_CPU_CODED_TILE_INL_HPP

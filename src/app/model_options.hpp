@@ -10,7 +10,7 @@ namespace skein::cli {
 struct model_options {
   std::filesystem::path path;
   std::vector<std::string> adapters;  ///< FILE or FILE:SCALE, merged in order
-  std::string vocab;  ///< file or "bytes"; empty: searched next to the model
+  std::string vocab;                  ///< file or "bytes"; empty: searched next to the model
   std::string device = "auto";
   std::string dtype = "auto";
   std::string weight_format;  ///< formats of single matrices, e.g. "ffn.*=nf4,head=int8"

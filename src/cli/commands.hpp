@@ -140,9 +140,10 @@ struct manual_command {
   std::string page;  ///< one of manual_pages
 };
 
-using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             score_command, tokenize_command, grammar_command, inspect_command, convert_command,
-                             keys_command, state_command, tune_command, bench_engine_command, bench_serve_command, manual_command>;
+using command =
+    std::variant<print_text, serve_command, check_config_command, generate_command, logits_command, score_command,
+                 tokenize_command, grammar_command, inspect_command, convert_command, keys_command, state_command,
+                 tune_command, bench_engine_command, bench_serve_command, manual_command>;
 
 /// Continues a prompt; streams text (or ids) to stdout.
 [[nodiscard]] result<void> generate(const generate_command& what);

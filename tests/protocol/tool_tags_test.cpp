@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_CASE(calls_are_taken_out_of_the_text) {
 }
 
 BOOST_AUTO_TEST_CASE(integers_beyond_64_bits_become_doubles) {
-  const auto found =
-      find_tool_calls(R"(@@tool {"name":"a","arguments":{"n":-36893488147419103232,"m":[18446744073709551615]}})", true, true);
+  const auto found = find_tool_calls(
+      R"(@@tool {"name":"a","arguments":{"n":-36893488147419103232,"m":[18446744073709551615]}})", true, true);
   BOOST_REQUIRE_EQUAL(found.calls.size(), 1u);
   BOOST_TEST(found.calls[0].arguments == R"({"n":-3.6893488147419103e+19,"m":[18446744073709551615]})");
 }

@@ -43,9 +43,12 @@ std::string profile_names() {
 }
 
 device_profile limit_profile(const device_profile& own, const device_profile& imposed) {
-  return {std::min(own.compute_capability, imposed.compute_capability), std::min(own.sm_count, imposed.sm_count),
-          std::min(own.shared_bytes_per_block, imposed.shared_bytes_per_block), own.has_wgmma && imposed.has_wgmma,
-          own.has_pdl && imposed.has_pdl, own.tile_us};
+  return {std::min(own.compute_capability, imposed.compute_capability),
+          std::min(own.sm_count, imposed.sm_count),
+          std::min(own.shared_bytes_per_block, imposed.shared_bytes_per_block),
+          own.has_wgmma && imposed.has_wgmma,
+          own.has_pdl && imposed.has_pdl,
+          own.tile_us};
 }
 
 }  // namespace skein::kernels::gpu

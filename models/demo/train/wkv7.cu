@@ -104,9 +104,8 @@ __global__ void __launch_bounds__(head_size)
   }
 }
 
-__global__ void __launch_bounds__(head_size)
-    wkv7_backward(int heads, documents where, inputs in, const float* dy, const float* removed, const float* states,
-                  gradients out) {
+__global__ void __launch_bounds__(head_size) wkv7_backward(int heads, documents where, inputs in, const float* dy,
+                                                           const float* removed, const float* states, gradients out) {
   __shared__ alignas(16) float r[head_size], w[head_size], k[head_size], v[head_size], a[head_size], b[head_size];
   __shared__ alignas(16) float dy_row[head_size], removed_row[head_size], dremoved_row[head_size];
   const int i = threadIdx.x, head = blockIdx.y;
@@ -115,9 +114,9 @@ __global__ void __launch_bounds__(head_size)
   const long stride = static_cast<long>(heads) * head_size;
   long at = (first + count - 1L) * stride + head * head_size + i;
 
-  float column[head_size];         // S[.][i]
-  float dcolumn[head_size] = {};   // gradient of S[.][i]
-  float drow[head_size] = {};      // gradient of S[i][.]
+  float column[head_size];        // S[.][i]
+  float dcolumn[head_size] = {};  // gradient of S[.][i]
+  float drow[head_size] = {};     // gradient of S[i][.]
   float next_r = in.r[at], next_w = in.w[at], next_k = in.k[at], next_v = in.v[at], next_a = in.a[at],
         next_b = in.b[at], next_dy = dy[at], next_removed = removed[at];
   for (int t = count - 1; t >= 0; --t, at -= stride) {

@@ -116,8 +116,8 @@ bool can_use_warpgroups(const tile_launch& what) {
                               : std::ranges::all_of(what.gemms, is_whole));
 }
 
-/// Whether launch_ringed computes a launch with quantised products. With more than 32 rows, too few of its blocks run at
-/// once for launches whose products wait for others.
+/// Whether launch_ringed computes a launch with quantised products. With more than 32 rows, too few of its blocks run
+/// at once for launches whose products wait for others.
 bool is_ringed(const tile_launch& what) {
   return what.profile.has_wgmma && hopper_is_built() &&
          what.rows <= (has_turns(what.gemms) ? 32 : static_cast<std::uint32_t>(few_columns));
