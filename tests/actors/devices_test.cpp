@@ -50,7 +50,7 @@ BOOST_DATA_TEST_CASE(answers_are_the_same_on_every_device, data::make(byte_engin
     expected.push_back(engine_bench::text_of(*alone.clients["job"].out));
     BOOST_TEST(!expected.back().empty());
   }
-  for (const int devices : {3, 2, 1}) {
+  for (const int devices : {3, 2, 1}) {  // in part: three devices and one round
     engine_bench b(which);
     for (int more = 1; more < devices; ++more) b.add_device();
     for (int round = 0; round < (which.in_part() ? 1 : 3); ++round) {  // on other devices each time

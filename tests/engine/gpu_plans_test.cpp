@@ -267,7 +267,7 @@ class script {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(any_plan_gives_what_the_reference_gives) {
-  const std::uint64_t first = given_seed().value_or(1), count = given_seed() ? 1 : rounds(6u);
+  const std::uint64_t first = given_seed().value_or(1), count = given_seed() ? 1u : rounds(6u);
   for (std::uint64_t seed = first; seed < first + count; ++seed) BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) {
       script(seed).run(40);
     }
