@@ -203,28 +203,25 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   const auto sm_count = count_sms();
   if (!sm_count) return sm_count.error();
   const std::uint32_t block = row_threads(of.width), at_once = *sm_count * (512 / block);
-  const bool is_usual = packets_of(of.width) == 2 && (of.shifts == 1 || of.shifts == token_shifts_max);
   const auto shape_of = [&](std::uint32_t rows_each) {
     return launch_shape{"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {block}, 0, in, true};
   };
+  const auto start_usual = [&]<typename Element, typename Kept, unsigned shifts>() {
+    if (rows.room.runs == rows.room.rows && rows.room.rows > at_once)
+      return launch(shape_of(1), single_rows_kernel<Element, Kept, shifts>, rows, of);
+    if (rows.room.rows < many_rows) return launch(shape_of(1), token_shift_kernel<Element, Kept, 2, shifts>, rows, of);
+    const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
+    return of.sum ? launch(shape_of(each), neighbours_kernel<Element, Kept, shifts, true>, rows, of, each)
+                  : launch(shape_of(each), neighbours_kernel<Element, Kept, shifts, false>, rows, of, each);
+  };
   const auto start = [&]<typename Element, typename Kept>() {
-    const bool is_one = of.shifts == 1;
-    if (is_usual && rows.room.runs == rows.room.rows && rows.room.rows > at_once)
-      return is_one ? launch(shape_of(1), single_rows_kernel<Element, Kept, 1>, rows, of)
-                    : launch(shape_of(1), single_rows_kernel<Element, Kept, token_shifts_max>, rows, of);
-    if (is_usual && rows.room.rows >= many_rows) {
-      const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
-      const auto with_shifts = [&]<bool adds>() {
-        return is_one
-                   ? launch(shape_of(each), neighbours_kernel<Element, Kept, 1, adds>, rows, of, each)
-                   : launch(shape_of(each), neighbours_kernel<Element, Kept, token_shifts_max, adds>, rows, of, each);
-      };
-      return of.sum ? with_shifts.template operator()<true>() : with_shifts.template operator()<false>();
-    }
     if (packets_of(of.width) != 2)
       return launch(shape_of(1), token_shift_kernel<Element, Kept, 3, token_shifts_max>, rows, of);
-    return is_one ? launch(shape_of(1), token_shift_kernel<Element, Kept, 2, 1>, rows, of)
-                  : launch(shape_of(1), token_shift_kernel<Element, Kept, 2, token_shifts_max>, rows, of);
+    if constexpr (sizeof(Element) == 2) {
+      if (of.shifts == 1) return start_usual.template operator()<Element, Kept, 1>();
+      if (of.shifts == token_shifts_max) return start_usual.template operator()<Element, Kept, token_shifts_max>();
+    }
+    return launch(shape_of(1), token_shift_kernel<Element, Kept, 2, token_shifts_max>, rows, of);
   };
   return with_element(type, [&]<typename Element>() {
     return of.kept_type == element::f32 ? start.template operator()<Element, float>()

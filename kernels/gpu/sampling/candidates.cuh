@@ -97,6 +97,11 @@ class candidates {
     }
   }
 
+  /// Gathers those at or above a higher floor.
+  __device__ void raise_floor(float floor) {
+    floor_ = floor;
+    gather();
+  }
   /// Only these `count` candidates will be visited from now on. If they fit, they replace the contents of the list.
   __device__ void focus_on_logits(float lowest, float highest, std::uint32_t count) {
     if (is_listed() || count > candidates_max) return;

@@ -236,36 +236,39 @@ struct candidates_by_logit {
 template <typename Entries>
 __device__ descent descend_candidates(std::uint32_t lowest, std::uint32_t highest, const mass& limit,
                                       const Entries& entries) {
-  if (!entries.of.is_listed()) return descend(lowest, highest, limit, entries);
-  few_entries& few = few_of_block();
-  const std::uint32_t count = entries.of.count();
-  if (count <= mass_threads) {
-    few_entries::entry own = {0, 0};
-    entries.for_each([&](std::uint32_t key, std::uint64_t weight) { own = {weight, key}; });
-    few.of[threadIdx.x] = own;
-    return descend_few(count, {0, 0}, limit);
+  if (entries.of.is_listed()) {
+    few_entries& few = few_of_block();
+    const std::uint32_t count = entries.of.count();
+    if (count <= mass_threads) {
+      few_entries::entry own = {0, 0};
+      entries.for_each([&](std::uint32_t key, std::uint64_t weight) { own = {weight, key}; });
+      few.of[threadIdx.x] = own;
+      return descend_few(count, {0, 0}, limit);
+    }
+    __shared__ descent found;
+    __shared__ std::uint32_t few_count;
+    mass_bins& bins = bins_of_block();
+    bins.clear();
+    if (threadIdx.x == 0) few_count = 0;
+    __syncthreads();
+    entries.for_each([&](std::uint32_t key, std::uint64_t weight) { bins.add(entries.bin(key), weight); });
+    __syncthreads();
+    const std::uint32_t own_bin = mass_threads - 1 - threadIdx.x;
+    const mass own = bins.of(own_bin);
+    mass all;
+    const mass before = block_prefix(own, all), after = before + own;
+    const bool ends_here = after.reaches(limit) ? !before.reaches(limit) : after.count == all.count;
+    if (own.count != 0 && ends_here) found = {own_bin, before, own};
+    __syncthreads();
+    const descent in = found;
+    if (in.here.count <= mass_threads) {
+      entries.for_each([&](std::uint32_t key, std::uint64_t weight) {
+        if (entries.bin(key) == in.key) few.of[atomicAdd(&few_count, 1u)] = {weight, key};
+      });
+      return descend_few(in.here.count, in.above, limit);
+    }
   }
-  __shared__ descent found;
-  __shared__ std::uint32_t few_count;
-  mass_bins& bins = bins_of_block();
-  bins.clear();
-  if (threadIdx.x == 0) few_count = 0;
-  __syncthreads();
-  entries.for_each([&](std::uint32_t key, std::uint64_t weight) { bins.add(entries.bin(key), weight); });
-  __syncthreads();
-  const std::uint32_t own_bin = mass_threads - 1 - threadIdx.x;
-  const mass own = bins.of(own_bin);
-  mass all;
-  const mass before = block_prefix(own, all), after = before + own;
-  const bool ends_here = after.reaches(limit) ? !before.reaches(limit) : after.count == all.count;
-  if (own.count != 0 && ends_here) found = {own_bin, before, own};
-  __syncthreads();
-  const descent in = found;
-  if (in.here.count > mass_threads) return descend(lowest, highest, limit, entries);
-  entries.for_each([&](std::uint32_t key, std::uint64_t weight) {
-    if (entries.bin(key) == in.key) few.of[atomicAdd(&few_count, 1u)] = {weight, key};
-  });
-  return descend_few(in.here.count, in.above, limit);
+  return descend(lowest, highest, limit, entries);
 }
 
 __device__ inline kept narrow(const candidates& from, const sample_rules& rules, std::uint64_t total) {
@@ -341,13 +344,17 @@ __device__ __forceinline__ token_id choose(const weighed_row& row, const sample_
     const float of_limits = floor_of_limits(row, rules, total);
     if (of_limits > floor) floor = of_limits;
   }
-  const candidates left(row, floor, list);
-  const kept chosen = rules.has_limits() ? narrow(left, rules, total) : keep_all(left);
-  if (!rules.filters_first) return pick(left, chosen, rules.position);
-  if (rules.has_limits()) floor = from_key(chosen.threshold);
-  const weighed_row again = {row.row, row.blocks, row.max, rules.final_scale};
-  const candidates whole(again, floor, list);
-  return pick(whole, keep_all(whole), rules.position);
+  weighed_row of = row;
+  candidates left(of, floor, list);
+  kept chosen = {};
+  if (rules.has_limits()) chosen = narrow(left, rules, total);
+  if (rules.filters_first) {  // then all that are left are kept, with the weights of the temperature
+    if (rules.has_limits()) floor = from_key(chosen.threshold);
+    of.scale = rules.final_scale;
+    left.raise_floor(floor);
+  }
+  if (rules.filters_first || !rules.has_limits()) chosen = keep_all(left);
+  return pick(left, chosen, rules.position);
 }
 
 }  // namespace skein::kernels::gpu

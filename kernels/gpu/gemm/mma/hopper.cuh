@@ -246,7 +246,7 @@ result<void> launch_hopper_tiles(const tile_launch& what, void (*of_halves)(code
 
 /// A launch of products that are all quantised with one kind of code, of more than few_columns rows.
 template <weight_element code>
-result<void> launch_hopper(std::uint32_t columns, takes work, const tile_launch& what) {
+result<void> launch_hopper(std::uint32_t columns, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_hopper_tiles<t>(what, matmul_coded_hopper_kernel<half, t>, matmul_coded_hopper_kernel<bf16, t>);
   };
@@ -256,7 +256,7 @@ result<void> launch_hopper(std::uint32_t columns, takes work, const tile_launch&
       if (columns == 256) return start.template operator()<hopper_tiling<256, how, code>>();
     return start.template operator()<hopper_tiling<192, how, code>>();
   };
-  switch (work) {
+  switch (what.work) {
     case takes::sum_of_all: return of_width.template operator()<takes::sum_of_all>();
     case takes::adds_each: return of_width.template operator()<takes::adds_each>();
     case takes::one: break;

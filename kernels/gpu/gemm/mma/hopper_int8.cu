@@ -2,6 +2,6 @@
 
 namespace skein::kernels::gpu::mma {
 
-template result<void> launch_hopper<weight_element::int8>(std::uint32_t, takes, const tile_launch&);
+template result<void> launch_hopper<weight_element::int8>(std::uint32_t, const tile_launch&);
 
 }  // namespace skein::kernels::gpu::mma

@@ -2,6 +2,6 @@
 
 namespace skein::kernels::gpu::mma {
 
-template result<void> launch_coded<weight_element::int4>(mma_shape, takes, const tile_launch&);
+template result<void> launch_coded<weight_element::int4>(mma_shape, const tile_launch&);
 
 }  // namespace skein::kernels::gpu::mma

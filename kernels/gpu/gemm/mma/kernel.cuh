@@ -119,7 +119,8 @@ inline bool fits_packets(const gemm& p) {
 /// products; otherwise 0.
 template <typename t>
 void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringed_outputs = 0) {
-  const auto& [in, type, gemms, rows, profile] = what;
+  const auto& [in, type, gemms, rows, profile, work] = what;
+  all.takes_all = work != takes::one;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
   const bool coded = std::ranges::any_of(gemms, is_quantised);
@@ -153,7 +154,7 @@ void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringe
     to.how = p.how, to.when = has_turns(gemms) ? p.when : turn::any, to.in_packets = fits_packets(p);
     if (to.when == turn::first) all.done.writers += to.tiles;
     if (to.when == turn::second) all.done.at = p.done, all.done.readers += to.tiles;
-    all.items += to.tiles * (t::adds_up ? 1 : p.segments);
+    all.items += to.tiles * (all.takes_all ? 1 : p.segments);
   };
   for (const gemm& p : gemms)
     if (!second_early || p.when == turn::first) place(p);
@@ -181,13 +182,12 @@ std::size_t shared_bytes_for(const placed_gemms& all) {
 /// Launches one of two kernels, of fp16 and bf16.
 template <typename t>
 result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemms), void (*of_bf16)(placed_gemms)) {
-  const auto& [in, type, gemms, rows, profile] = what;
   placed_gemms all{};
   place_gemms<t>(what, all);
-  const auto kernel = type == element::f16 ? of_halves : of_bf16;
+  const auto kernel = what.type == element::f16 ? of_halves : of_bf16;
   const std::size_t shared_bytes = shared_bytes_for<t>(all);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
-  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, in, true}, kernel, all);
+  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, what.in, true}, kernel, all);
 }
 
 }  // namespace skein::kernels::gpu::mma

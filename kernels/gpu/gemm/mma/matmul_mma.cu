@@ -59,36 +59,26 @@ choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work,
   return best;
 }
 
-template <takes work>
 result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_tiles<t>(what, matmul_mma_kernel<half, t>, matmul_mma_kernel<bf16, t>);
   };
-  if constexpr (work == takes::one) {
-    if (shape == mma_shape::rows_8) return start.template operator()<rows_8_tiles>();
-    if (shape == mma_shape::rows_16) return start.template operator()<rows_16_tiles>();
-    if (shape == mma_shape::rows_32) return start.template operator()<rows_32_tiles>();
-  }
-  if constexpr (work != takes::sum_of_all) {
-    const bool deep = wide_tiles<work>::shared_bytes <= what.profile.shared_bytes_per_block;
-    if (shape == mma_shape::broad)
-      return deep ? start.template operator()<broad_tiles<work>>()
-                  : start.template operator()<broad_shallow_tiles<work>>();
-    if (shape == mma_shape::wide)
-      return deep ? start.template operator()<wide_tiles<work>>()
-                  : start.template operator()<wide_shallow_tiles<work>>();
-  }
-  if (shape == mma_shape::square) return start.template operator()<square_tiles<work>>();
-  if (shape == mma_shape::flat) return start.template operator()<flat_tiles<work>>();
-  return start.template operator()<small_tiles<work>>();
+  constexpr takes how = takes::adds_each;
+  const bool deep = wide_tiles<how>::shared_bytes <= what.profile.shared_bytes_per_block;
+  if (shape == mma_shape::broad)
+    return deep ? start.template operator()<broad_tiles<how>>() : start.template operator()<broad_shallow_tiles<how>>();
+  if (shape == mma_shape::wide)
+    return deep ? start.template operator()<wide_tiles<how>>() : start.template operator()<wide_shallow_tiles<how>>();
+  return start_tiles(shape, what.work, start);
 }
 
 /// The width of tiles for launch_hopper: the time of a tile is that of matmul_hopper.cu.
-std::uint32_t choose_columns(const tile_launch& what, takes work) {
+std::uint32_t choose_columns(const tile_launch& what) {
   std::uint32_t tiles = 0;
-  for (const gemm& p : what.gemms) tiles += (p.matrix.outputs + 127) / 128 * (work == takes::one ? p.segments : 1);
+  for (const gemm& p : what.gemms) tiles += (p.matrix.outputs + 127) / 128 * (what.work == takes::one ? p.segments : 1);
   constexpr std::array columns = {128u, 192u, 256u};
-  const auto possible = std::span(columns).first(work == takes::sum_of_all ? 2 : 3);  // of 256, sums need registers
+  const auto possible =
+      std::span(columns).first(what.work == takes::sum_of_all ? 2 : 3);  // of 256, sums need registers
   return *std::ranges::min_element(possible, {}, [&](std::uint32_t width) {
     const std::uint32_t all = tiles * ((what.rows + width - 1) / width), sms = what.profile.sm_count;
     return (all + sms - 1) / sms * (550 + 14 * width);
@@ -96,12 +86,12 @@ std::uint32_t choose_columns(const tile_launch& what, takes work) {
 }
 
 /// With the instructions of sm_90a.
-result<void> launch_by_warpgroups(takes work, const tile_launch& what) {
+result<void> launch_by_warpgroups(const tile_launch& what) {
   const gemm& first = what.gemms.front();
-  const std::uint32_t columns = choose_columns(what, work);
+  const std::uint32_t columns = choose_columns(what);
   if (!is_quantised(first)) return matmul_hopper(what.in, what.type, what.gemms, nullptr, what.rows);
   return with_code(first.matrix.format, [&]<weight_element code>() -> result<void> {
-    if constexpr (code != weight_element::fp8) return launch_hopper<code>(columns, work, what);
+    if constexpr (code != weight_element::fp8) return launch_hopper<code>(columns, what);
     check(false);
     return {};
   });
@@ -124,16 +114,15 @@ bool is_ringed(const tile_launch& what) {
 }
 
 /// A launch of products of which the quantised ones have one kind of code, if any.
-result<void> launch_alike(mma_shape shape, takes work, const tile_launch& what) {
+result<void> launch_alike(mma_shape shape, const tile_launch& what) {
   const auto coded = std::ranges::find_if(what.gemms, is_quantised);
   if (coded != what.gemms.end())
     return with_code(coded->matrix.format, [&]<weight_element code>() {
       if constexpr (code != weight_element::fp8)  // as in can_use_warpgroups
-        if (work == takes::one && is_ringed(what)) return launch_ringed<code>(shape, what);
-      return launch_coded<code>(shape, work, what);
+        if (what.work == takes::one && is_ringed(what)) return launch_ringed<code>(shape, what);
+      return launch_coded<code>(shape, what);
     });
-  if (work == takes::sum_of_all) return launch_plain<takes::sum_of_all>(shape, what);
-  return work == takes::adds_each ? launch_plain<takes::adds_each>(shape, what) : launch_plain<takes::one>(shape, what);
+  return launch_plain(shape, what);
 }
 
 /// Products of one launch that may be launched together: of one kind of code, in launches of few rows beside the ones
@@ -250,14 +239,14 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
   const bool adds = gemms.size() == 1 && gemms.front().how.to == destination::add_f32;
   const takes work = !segments || parts ? takes::one : adds ? takes::adds_each : takes::sum_of_all;
   const auto run = [&](const mma::tile_launch& what) {
-    return mma::launch_alike(mma::shape_of(what.gemms, rows, work, *profile), work, what);
+    return mma::launch_alike(mma::shape_of(what.gemms, rows, work, *profile), what);
   };
   const auto run_by_best = [&](const mma::tile_launch& what) {
-    return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(work, what) : run(what);
+    return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(what) : run(what);
   };
-  if (std::ranges::none_of(gemms, is_quantised)) return run_by_best({in, type, gemms, rows, *profile});
+  if (std::ranges::none_of(gemms, is_quantised)) return run_by_best({in, type, gemms, rows, *profile, work});
   return mma::launch_groups(gemms, few).for_each([&](std::span<const gemm> some) {
-    return run_by_best({in, type, some, rows, *profile});
+    return run_by_best({in, type, some, rows, *profile, work});
   });
 }
 

@@ -35,17 +35,36 @@ struct tile_launch {
   std::span<const gemm> gemms;
   std::uint32_t rows;
   const device_profile& profile;
+  takes work = takes::one;
 };
+
+/// start.operator()<t>() with the tiles of a shape that is neither broad nor wide.
+template <typename Start>
+result<void> start_tiles(mma_shape shape, takes work, Start start) {
+  const auto start_many = [&]<takes how>() {
+    if (shape == mma_shape::square) return start.template operator()<square_tiles<how>>();
+    if (shape == mma_shape::flat) return start.template operator()<flat_tiles<how>>();
+    return start.template operator()<small_tiles<how>>();
+  };
+  if (work == takes::sum_of_all) return start_many.template operator()<takes::sum_of_all>();
+  if (work == takes::one) {
+    if (shape == mma_shape::rows_8) return start.template operator()<rows_8_tiles>();
+    if (shape == mma_shape::rows_16) return start.template operator()<rows_16_tiles>();
+    if (shape == mma_shape::rows_32) return start.template operator()<rows_32_tiles>();
+    if (shape == mma_shape::small) return start.template operator()<small_tiles<takes::one>>();
+  }
+  return start_many.template operator()<takes::adds_each>();
+}
 
 /// Launches a kernel for products of which some have quantised weights, all with one kind of code. Shapes are any but
 /// broad; above few_columns rows, all products are quantised.
 template <weight_element code>
-result<void> launch_coded(mma_shape shape, takes work, const tile_launch& what);
+result<void> launch_coded(mma_shape shape, const tile_launch& what);
 
 /// The same on sm_90a, in tiles of 128 outputs by `columns` (128, 192 or, except for sum_of_all, 256) rows, for
 /// products that are all quantised with that kind of code.
 template <weight_element code>
-result<void> launch_hopper(std::uint32_t columns, takes work, const tile_launch& what);
+result<void> launch_hopper(std::uint32_t columns, const tile_launch& what);
 
 /// The same on sm_90a, for up to few_columns rows (ringed_rows.cuh).
 template <weight_element code>

@@ -29,7 +29,8 @@ enum class takes {
 };
 
 /// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps. A
-/// stage is `depth_` inputs deep: 64, or 32 where two wide stages of 64 would take all shared memory.
+/// stage is `depth_` inputs deep: 64, or 32 where two wide stages of 64 would take all shared memory. A kernel for
+/// takes::adds_each does takes::one as well, as the launch says.
 template <int outputs_, int columns_, int warps_m_, int warps_n_, int stages_, takes segments_, int depth_ = 64>
 struct tiling {
   static constexpr int outputs = outputs_, columns = columns_, warps_m = warps_m_, warps_n = warps_n_;
@@ -48,12 +49,15 @@ struct tiling {
   static constexpr unsigned packets_of_row = row_bytes / 16;
   static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
   static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
-  /// Results leave a warp through shared memory, eight rows at a time, if there are many.
+  /// Results leave a warp through shared memory if they have many rows: as many rows at once as the ring has space for.
   static constexpr bool lays_down = columns >= 64;
-  static constexpr std::uint32_t piece_floats = tiles_m * 16 + 4;  // of a row; 4: no bank conflicts
-  static constexpr std::uint32_t piece_bytes = 8 * piece_floats * sizeof(float);
-  static constexpr std::size_t shared_bytes =
-      std::max(std::uint32_t{stages} * stage_bytes, lays_down ? warps* piece_bytes : 0);
+  static constexpr std::uint32_t laid_floats = tiles_m * 16 + 4;  // of a row; 4: no bank conflicts
+  static constexpr std::size_t shared_bytes = std::size_t{stages} * stage_bytes;
+  static constexpr int rows_at_once = [] {
+    int tiles = tiles_n;
+    while (tiles_n % tiles != 0 || warps * tiles * 8 * laid_floats * sizeof(float) > shared_bytes) --tiles;
+    return tiles * 8;
+  }();
 
   /// Where 16 bytes of a row of a stage are: moved within lines of 128 bytes so that eight rows that are loaded
   /// together have no bank conflicts.
@@ -98,6 +102,7 @@ struct placed_gemm {
 struct placed_gemms {
   placed_gemm of[gemms_max];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
+  bool takes_all;                               // a block takes all segments
   bool pdl, pdl_early_launch;
   done_count done;  // of products that others of the launch wait for
 };
@@ -121,7 +126,7 @@ __device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
   while (item < all.of[which].first_item) --which;
   const placed_gemm& p = all.of[which];
   const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
-  const std::uint32_t tiles = t::adds_up ? p.depth : min(p.segment_depth, p.depth - first);
+  const std::uint32_t tiles = t::adds_up && all.takes_all ? p.depth : min(p.segment_depth, p.depth - first);
   return {&p,      inside % p.tiles * p.tile_outputs, row_tile * t::columns,
           segment, first * t::stages_of_tile,         tiles * t::stages_of_tile};
 }
