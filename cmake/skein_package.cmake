@@ -46,6 +46,9 @@ skein_for_packages(program FILES systemd/skein.service systemd/skein.socket DEST
 skein_for_packages(program FILES systemd/skein.sysusers DESTINATION lib/sysusers.d RENAME skein.conf)
 skein_for_packages(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles.d RENAME skein.conf)
 skein_for_packages(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
+skein_for_packages(program FILES README.md DESTINATION ${doc}/skein)
+install(DIRECTORY docs DESTINATION ${doc}/skein COMPONENT program EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN "*.md" PATTERN openapi.yaml PATTERN design EXCLUDE PATTERN howto EXCLUDE)
 skein_for_packages(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
 skein_for_packages(hip FILES packaging/hip/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-hip)
 

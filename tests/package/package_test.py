@@ -15,6 +15,10 @@ import tempfile
 
 import packages
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [SOURCE / "README.md", SOURCE / "docs/openapi.yaml", *SOURCE.glob("docs/*.md"),
+         *SOURCE.glob("docs/decisions/*.md")]
+
 EXPECTED = {
     "skein": {
         "etc/skein/skein.toml": 0o644,
@@ -26,6 +30,7 @@ EXPECTED = {
         "usr/share/bash-completion/completions/skein": 0o644,
         "usr/share/doc/skein/changelog.gz": 0o644,
         "usr/share/doc/skein/copyright": 0o644,
+        **{f"usr/share/doc/skein/{page.relative_to(SOURCE).as_posix()}": 0o644 for page in PAGES},
         "usr/share/fish/vendor_completions.d/skein.fish": 0o644,
         "usr/share/man/man1/skein.1.gz": 0o644,
         "usr/share/man/man5/skein.toml.5.gz": 0o644,

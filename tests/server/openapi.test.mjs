@@ -196,6 +196,20 @@ test('probes, metrics, the page and models', async () => {
   }
 });
 
+test('what is documented as open to strangers is, and nothing else', async () => {
+  const guarded = await serve('--device', 'fake', '--password', 'secret', '--set', 'drain.grace_ms=0');
+  for (const [key, { path, method, operation }] of operations) {
+    if (operation.tags.includes('Admin')) continue;  // another socket
+    const response = await guarded.fetch(path.replace(/\{[^}]*\}/g, 'x'), {
+      method: method.toUpperCase(), headers: { 'content-type': 'application/json' }, body: method === 'get' ? undefined : '{}',
+    });
+    await response.body?.cancel();
+    const open = operation.security?.length === 0;
+    assert.equal(response.status === 401, !open, `${key}: ${response.status}, ${open ? 'documented as open' : 'not documented as open'}`);
+  }
+  assert.equal((await guarded.stop()).code, 0);
+});
+
 test('the document itself', async () => {
   const { text } = await ask(server, 'get', '/openapi.json');
   assert.equal(text, readJson());

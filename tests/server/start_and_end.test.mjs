@@ -40,11 +40,13 @@ test('while the model loads the server answers, and says that it loads', async (
   assert.equal((await server.get('/livez')).status, 200);
   assert.equal(typeof (await server.get('/version')).body.version, 'string');
   assert.equal((await server.get('/status')).body.status, 2);
-  for (const path of ['/readyz', '/health', '/healthz', '/healthcheck', '/v1/models', '/nowhere']) {
+  for (const path of ['/readyz', '/health', '/healthz', '/healthcheck', '/v1/models']) {
     const answer = await server.get(path);
     assert.equal(answer.status, 503, path);
     assert.equal(answer.headers.get('retry-after'), '1', path);
   }
+  assert.equal((await server.get('/nowhere')).status, 404);
+  for (const path of ['/livez', '/v1/models']) assert.equal((await server.post(path, {})).status, 405, path);
   assert.match(JSON.stringify((await server.get('/healthz')).body), /loading/);
   const { status, reason } = (await server.get('/readyz')).body;
   assert.deepEqual({ status, reason }, { status: 'unavailable', reason: 'loading' });

@@ -244,15 +244,14 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   x.share =
       head.admin ? share_of_operator(*context_) : share_of(*context_, *x.who, head.remote_address, x.authenticated);
   x.out->charge(x.share);
-  if (context_->loading && !(x.way && x.way->while_loading)) {
-    x.refuse({error_kind::unavailable, "the model is loading", ""});
-    return nullptr;
-  }
-  if (x.way) return (this->*x.way->handler)(x);
-  if (x.allow.empty())
+  if (!x.way && x.allow.empty())
     x.refuse(no_route(head));
-  else
+  else if (!x.way)
     x.refuse(protocol::method_not_allowed(x.allow + ", OPTIONS", x.errors()));
+  else if (context_->loading && !x.way->while_loading)
+    x.refuse({error_kind::unavailable, "the model is loading", ""});
+  else
+    return (this->*x.way->handler)(x);
   return nullptr;
 }
 

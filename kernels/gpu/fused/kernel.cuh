@@ -64,10 +64,9 @@ __global__ void __launch_bounds__(t::threads, 4) led_matmul_kernel(const __grid_
 #endif
 }
 
-/// Some products have quantised weights, all with one kind of code. Those of 32 rows need more registers.
+/// Some products have quantised weights, all with one kind of code.
 template <typename Element, typename t, weight_element code>
-__global__ void __launch_bounds__(t::threads, t::columns <= 16 ? 4 : 3)
-    led_coded_kernel(const __grid_constant__ led_gemms all) {
+__global__ void __launch_bounds__(t::threads, 4) led_coded_kernel(const __grid_constant__ led_gemms all) {
 #if defined(SKEIN_GPU_EMULATOR) || __CUDA_ARCH__ >= 750
   if (blockIdx.x < all.leaders) return lead<Element>(all, blockIdx.x);
   run_coded_tile_of<Element, t, code>(all, find_work<t>(all, blockIdx.x - all.leaders));

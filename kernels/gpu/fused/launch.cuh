@@ -38,9 +38,7 @@ result<void> launch_led_tiles(const led_launch& led, void (*of_halves)(led_gemms
 /// start.operator()<t>() with the tiles for that number of rows.
 template <typename Start>
 result<void> launch_led(const led_launch& led, Start start) {
-  if (led.what.rows <= 8) return start.template operator()<rows_8_tiles>();
-  if (led.what.rows <= 16) return start.template operator()<rows_16_tiles>();
-  return start.template operator()<rows_32_tiles>();
+  return led.what.rows <= 8 ? start.template operator()<rows_8_tiles>() : start.template operator()<rows_16_tiles>();
 }
 
 /// For products of which some have weights quantised with that kind of code.

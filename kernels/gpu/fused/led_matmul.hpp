@@ -15,7 +15,8 @@ namespace skein::kernels::gpu {
 /// What the first blocks of a launch do.
 using leader = std::variant<token_shift_parameters, time_mix_parameters>;
 
-inline constexpr std::uint32_t led_rows_max = 32;
+/// With 32 rows it took longer than separate launches (is_worth_leading).
+inline constexpr std::uint32_t led_rows_max = 16;
 /// Heads of all rows up to which time mixing leads. With more, time_mix needs more blocks of an SM at once than a
 /// product leaves.
 inline constexpr std::uint32_t led_heads_max = 1024;

@@ -26,13 +26,45 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const float 
   });
 }
 
-/// A warpgroup stores a tile piece by piece with TMA: it writes a piece to shared memory, swizzled as TMA expects (rows
-/// of 128 bytes whose 16-byte pieces are XORed with the row modulo eight), while earlier pieces are being sent. The
-/// last pieces are sent during the next tile.
-template <typename t, int columns_each, typename Lay>
-__device__ void send_pieces(const work_item& work, const CUtensorMap& out, bool adds, std::byte* result, Lay lay) {
+/// Where four bytes of a piece are: in lines of 128 bytes, whose 16-byte pieces are XORed with the line modulo eight,
+/// as TMA expects.
+__device__ inline std::byte* in_piece(std::byte* piece, unsigned line, unsigned byte) {
+  return piece + line * row_bytes + ((byte / 16 ^ line % 8) * 16) + byte % 16;
+}
+
+/// Stores a piece of `columns` rows of the batch as TMA would, for outputs that it cannot write. A loop and not a copy
+/// of the code for each sum: those would be half of the kernel.
+template <typename Stored, int columns>
+__device__ void store_piece(const work_item& work, std::uint32_t rows, std::byte* piece, std::uint32_t first_output,
+                            std::uint32_t first_row) {
+  constexpr unsigned width = row_bytes / sizeof(Stored);  // outputs in a line
+  const placed_gemm& p = *work.gemm;
+  Stored* const out = static_cast<Stored*>(p.out) + work.segment * p.part_stride;
+#pragma unroll 1
+  for (unsigned i = threadIdx.x % warpgroup; i < columns * group_outputs; i += warpgroup) {
+    const unsigned output = i % group_outputs, column = i / group_outputs;
+    if (first_output + output >= p.outputs || first_row + column >= rows) continue;
+    const Stored value = *reinterpret_cast<const Stored*>(
+        in_piece(piece, output / width * columns + column, output % width * sizeof(Stored)));
+    Stored* const to = out + std::size_t{first_row + column} * p.out_stride + first_output + output;
+    if constexpr (std::is_same_v<Stored, float>)
+      if (p.how.to == destination::add_f32) {
+        atomicAdd(to, value);  // added by the L2 cache; here each addition would wait for a load
+        continue;
+      }
+    *to = value;
+  }
+}
+
+/// A warpgroup stores a tile piece by piece: it writes a piece to shared memory, in the layout of in_piece, from which
+/// TMA sends it while the next ones are written. The last pieces are sent during the next tile.
+template <typename Stored, typename t, int columns_each, typename Lay>
+__device__ void send_pieces(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
+                            Lay lay) {
   constexpr std::uint32_t width = group_outputs * columns_each / t::piece_columns;  // outputs in a row of 128 bytes
   const unsigned group = threadIdx.x / warpgroup;
+  const std::uint32_t first_output = work.output + group * group_outputs;
+  const bool is_sent = work.gemm->is_sent, adds = work.gemm->how.to == destination::add_f32;
   result += group * (t::result_bytes / t::groups);
 #pragma unroll
   for (int first = 0; first < t::columns; first += columns_each) {
@@ -45,24 +77,25 @@ __device__ void send_pieces(const work_item& work, const CUtensorMap& out, bool 
     lay(piece, first);
     publish_writes();
     wait_for_warpgroup();
-    if (!speaks()) continue;
+    if (!is_sent) store_piece<Stored, columns_each>(work, rows, piece, first_output, work.row + first);
+    if (!is_sent || !speaks()) continue;
 #pragma unroll
     for (std::uint32_t o = 0; o < group_outputs; o += width)
-      send_tile(piece + o * columns_each * row_bytes / width, out, work.output + group * group_outputs + o,
-                work.row + first, work.segment, adds);
+      send_tile(piece + o * columns_each * row_bytes / width, out, first_output + o, work.row + first, work.segment,
+                adds);
     end_of_sending();
   }
 }
 
 template <typename Element, typename t>
-__device__ void send_elements(const work_item& work, const CUtensorMap& out, std::byte* result,
+__device__ void send_elements(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                               const float (&sums)[t::columns / 2]) {
   const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
-  send_pieces<t, t::piece_columns>(work, out, false, result, [&](std::byte* piece, int first) {
+  send_pieces<Element, t, t::piece_columns>(work, rows, out, result, [&](std::byte* piece, int first) {
     // Four 8 x 8 matrices, transposed by the store: outputs 0-7 and 8-15 of the warp, for eight rows and the next
     // eight.
     const unsigned row = lane % 8 + lane / 16 * 8;
-    std::byte* const to = piece + row * row_bytes + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16;
+    std::byte* const to = in_piece(piece, row, (warp * 2 + lane / 8 % 2) * 16);
 #pragma unroll
     for (int column = 0; column < t::piece_columns; column += 16) {
       const int j = (first + column) / 2;
@@ -75,42 +108,45 @@ __device__ void send_elements(const work_item& work, const CUtensorMap& out, std
 
 /// Sends two boxes of 32 outputs side by side.
 template <typename t>
-__device__ void send_floats(const work_item& work, const CUtensorMap& out, std::byte* result,
+__device__ void send_floats(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                             const float (&sums)[t::columns / 2]) {
   constexpr int columns_each = t::piece_columns / 2;
   const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
-  send_pieces<t, columns_each>(
-      work, out, work.gemm->how.to == destination::add_f32, result, [&](std::byte* piece, int first) {
+  send_pieces<float, t, columns_each>(work, rows, out, result, [&](std::byte* piece, int first) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const unsigned output = warp % 2 * 16 + lane / 4 + i / 2 * 8, row = lane % 4 * 2 + i % 2;
-          std::byte* const to = piece + warp / 2 * columns_each * row_bytes + row * row_bytes + (output / 4 ^ row) * 16;
+    for (int i = 0; i < 4; ++i) {
+      const unsigned output = warp % 2 * 16 + lane / 4 + i / 2 * 8, row = lane % 4 * 2 + i % 2;
+      std::byte* const to = piece + warp / 2 * columns_each * row_bytes + row * row_bytes + (output / 4 ^ row) * 16;
 #pragma unroll
-          for (int column = 0; column < columns_each; column += 8)
-            reinterpret_cast<float*>(to + column * row_bytes)[output % 4] = sums[(first + column) / 2 + i];
-        }
-      });
+      for (int column = 0; column < columns_each; column += 8)
+        reinterpret_cast<float*>(to + column * row_bytes)[output % 4] = sums[(first + column) / 2 + i];
+    }
+  });
 }
 
 template <typename Element, typename t>
 __device__ void store_elements(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                                const float (&sums)[t::columns / 2]) {
   if constexpr (t::in_turn)
-    if (work.gemm->is_sent) return send_elements<Element, t>(work, out, result, sums);
-  put_each<t>(work, rows, sums,
-              [&](std::size_t at, float sum) { static_cast<Element*>(work.gemm->out)[at] = from_float<Element>(sum); });
+    send_elements<Element, t>(work, rows, out, result, sums);
+  else
+    put_each<t>(work, rows, sums, [&](std::size_t at, float sum) {
+      static_cast<Element*>(work.gemm->out)[at] = from_float<Element>(sum);
+    });
 }
 
 template <typename t>
 __device__ void store_floats(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                              const float (&sums)[t::columns / 2]) {
-  if constexpr (t::in_turn)
-    if (work.gemm->is_sent) return send_floats<t>(work, out, result, sums);
-  auto* const to = static_cast<float*>(work.gemm->out) + work.segment * work.gemm->part_stride;
-  if (work.gemm->how.to == destination::add_f32)  // added by the L2 cache; here each addition would wait for a load
-    put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
-  else
-    put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
+  if constexpr (t::in_turn) {
+    send_floats<t>(work, rows, out, result, sums);
+  } else {
+    auto* const to = static_cast<float*>(work.gemm->out) + work.segment * work.gemm->part_stride;
+    if (work.gemm->how.to == destination::add_f32)  // added by the L2 cache; here each addition would wait for a load
+      put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
+    else
+      put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
+  }
 }
 
 /// Stores, as floats, the half of a pair's tile that add_up_in_pair left at the beginning of `sums`.

@@ -131,7 +131,8 @@ result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const 
   std::vector<gemm> split(launch.begin(), launch.end());
   for (gemm& p : split) {
     if (p.segments == 1) continue;
-    p.how.to = destination::parts, p.out = workspace_.data(), p.out_stride = p.matrix.outputs;
+    p.how = {.to = destination::parts};  // what reads them applies the activation
+    p.out = workspace_.data(), p.out_stride = p.matrix.outputs;
     p.part_stride = std::size_t{rows} * p.matrix.outputs;
     if (p.segments * p.part_stride * sizeof(float) > workspace_.bytes()) return std::numeric_limits<double>::infinity();
   }

@@ -224,7 +224,7 @@ void compare_models(const kernels::model_dims& dims, const gpu_options& options,
     return emulator::kernels_queued() - before;
   };
   std::uint32_t turn = 0;
-  for (const std::uint32_t count : {1u, 3u, 8u, 17u, 32u, 3u})
+  for (const std::uint32_t count : {1u, 3u, 8u, 11u, 16u, 3u})
     BOOST_TEST_CONTEXT(count << " rows, width " << dims.embd << ", " << sm_count << " SMs") {
       std::vector<piece> rows;
       for (std::uint32_t i = 0; i < count; ++i)

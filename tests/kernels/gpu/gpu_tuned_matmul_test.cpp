@@ -209,6 +209,27 @@ BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
   BOOST_TEST(without.bucket_rows().empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_activation_is_no_part_of_the_time_in_parts) {
+  static bool was_in_parts;
+  was_in_parts = false;
+  matmul_functions ours = plain_matmul();
+  ours.splits = [](std::span<const gemm>, std::uint32_t) { return true; };
+  ours.run = [](stream_handle in, element type, std::span<const gemm> launch, const std::uint32_t* count,
+                std::uint32_t rows) {
+    was_in_parts |= launch[0].how == store_parts;
+    return matmul(in, type, launch, count, rows);
+  };
+  random_numbers random(1);
+  gemm_case c(random, element::f16, many, 8, 250, {.function = activation_function::tanh});
+  c.p.segments = segments_of(c.p.matrix.depth(), 1, 264);
+  const row_count count(many);
+  const stream in;
+  library_log log;
+  tuned_matmul with(ours, element::f16, std::make_unique<plain_library>(log), many, seconds_on_device);
+  require(with.learn(in, {&c.p, 1}, count.data(), many));
+  BOOST_TEST(was_in_parts);
+}
+
 BOOST_AUTO_TEST_CASE(the_device_is_a_stopwatch) {
   const gemm_case c = small_case(many);
   const row_count count(many);
