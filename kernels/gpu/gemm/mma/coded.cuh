@@ -10,7 +10,9 @@ result<void> launch_coded(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_tiles<t>(what, matmul_coded_kernel<half, t, code>, matmul_coded_kernel<bf16, t, code>);
   };
-  if (shape == mma_shape::wide) return start.template operator()<wide_tiles<takes::adds_each>>();
+  if (shape == mma_shape::wide)
+    return what.work == takes::one ? start.template operator()<wide_tiles<takes::one>>()
+                                   : start.template operator()<wide_tiles<takes::adds_each>>();
   return start_tiles(shape, what.work, start);
 }
 

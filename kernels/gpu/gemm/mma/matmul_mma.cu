@@ -63,12 +63,16 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_tiles<t>(what, matmul_mma_kernel<half, t>, matmul_mma_kernel<bf16, t>);
   };
-  constexpr takes how = takes::adds_each;
-  const bool deep = wide_tiles<how>::shared_bytes <= what.profile.shared_bytes_per_block;
-  if (shape == mma_shape::broad)
-    return deep ? start.template operator()<broad_tiles<how>>() : start.template operator()<broad_shallow_tiles<how>>();
-  if (shape == mma_shape::wide)
+  const bool deep = wide_tiles<takes::one>::shared_bytes <= what.profile.shared_bytes_per_block;
+  const auto start_wide = [&]<takes how>() {
     return deep ? start.template operator()<wide_tiles<how>>() : start.template operator()<wide_shallow_tiles<how>>();
+  };
+  if (shape == mma_shape::wide)
+    return what.work == takes::one ? start_wide.template operator()<takes::one>()
+                                   : start_wide.template operator()<takes::adds_each>();
+  if (shape == mma_shape::broad)
+    return deep ? start.template operator()<broad_tiles<takes::adds_each>>()
+                : start.template operator()<broad_shallow_tiles<takes::adds_each>>();
   return start_tiles(shape, what.work, start);
 }
 

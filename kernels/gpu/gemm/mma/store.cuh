@@ -31,7 +31,7 @@ __device__ void write_rows(const work_item& work, std::uint32_t rows, std::uint3
                            const float* laid, Stored* out) {
   constexpr unsigned size = packet<Stored>::size, in_row = t::tiles_m * 16 / size;
   const placed_gemm& p = *work.gemm;
-#pragma unroll 1
+#pragma unroll 2
   for (unsigned q = at.lane; q < t::rows_at_once * in_row; q += 32) {
     const unsigned line = q / in_row, column = q % in_row * size;
     const std::uint32_t output = work.output + at.first_output + column;

@@ -30,7 +30,8 @@ enum class takes {
 
 /// The shape of a block's tile: `outputs_` by `columns_` rows of the batch, divided among warps_m_ x warps_n_ warps. A
 /// stage is `depth_` inputs deep: 64, or 32 where two wide stages of 64 would take all shared memory. A kernel for
-/// takes::adds_each does takes::one as well, as the launch says.
+/// takes::adds_each does takes::one as well, as the launch says; it needs a few registers more, which the widest tiles
+/// do not have.
 template <int outputs_, int columns_, int warps_m_, int warps_n_, int stages_, takes segments_, int depth_ = 64>
 struct tiling {
   static constexpr int outputs = outputs_, columns = columns_, warps_m = warps_m_, warps_n = warps_n_;
