@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(what_is_hardly_faster_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(launches_are_shared_as_long_as_it_is_faster) {
   BOOST_TEST((search({2.5, {0.9, 0.95, 1.1}}).tuning.led_rows == 8u));
-  BOOST_TEST((search({2.5, {0.9, 0.9, 0.9}}).tuning.led_rows == 32u));
+  BOOST_TEST((search({2.5, {0.9, 0.9, 0.9}}).tuning.led_rows == 16u));
   BOOST_TEST((search({2.5, {1.1, 0.9, 0.9}}).tuning.led_rows == std::nullopt));
 }
 

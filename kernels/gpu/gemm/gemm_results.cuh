@@ -26,7 +26,7 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const float 
   });
 }
 
-/// Where four bytes of a piece are: in lines of 128 bytes, whose 16-byte pieces are XORed with the line modulo eight,
+/// Where a byte of a piece is: in lines of 128 bytes, whose 16-byte pieces are XORed with the line modulo eight,
 /// as TMA expects.
 __device__ inline std::byte* in_piece(std::byte* piece, unsigned line, unsigned byte) {
   return piece + line * row_bytes + ((byte / 16 ^ line % 8) * 16) + byte % 16;
@@ -57,7 +57,8 @@ __device__ void store_piece(const work_item& work, std::uint32_t rows, std::byte
 }
 
 /// A warpgroup stores a tile piece by piece: it writes a piece to shared memory, in the layout of in_piece, from which
-/// TMA sends it while the next ones are written. The last pieces are sent during the next tile.
+/// TMA sends it while the next ones are written. The last pieces are sent during the next tile. Without TMA, the
+/// warpgroup stores the piece itself.
 template <typename Stored, typename t, int columns_each, typename Lay>
 __device__ void send_pieces(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                             Lay lay) {

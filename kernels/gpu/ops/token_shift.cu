@@ -217,7 +217,7 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   const auto start = [&]<typename Element, typename Kept>() {
     if (packets_of(of.width) != 2)
       return launch(shape_of(1), token_shift_kernel<Element, Kept, 3, token_shifts_max>, rows, of);
-    if constexpr (sizeof(Element) == 2) {
+    if constexpr (sizeof(Element) == 2) {  // fp32 is for comparisons: one kernel will do
       if (of.shifts == 1) return start_usual.template operator()<Element, Kept, 1>();
       if (of.shifts == token_shifts_max) return start_usual.template operator()<Element, Kept, token_shifts_max>();
     }

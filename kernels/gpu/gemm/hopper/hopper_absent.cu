@@ -1,5 +1,5 @@
-// For builds without sm_90a, in place of the other files of this folder and of those that need it: hopper_is_built() is
-// false, so nothing is launched.
+// For builds without sm_90a, in place of gemm/hopper/*.cu, gemm/mma/hopper_*.cu and gemm/mma/ringed_*.cu:
+// hopper_is_built() is false, so nothing is launched.
 #include "base/check.hpp"
 #include "kernels/gpu/gemm/hopper/matmul_hopper.hpp"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
@@ -9,6 +9,8 @@ namespace skein::kernels::gpu {
 bool hopper_is_built() { return false; }
 
 bool hopper_splits(std::span<const gemm>, std::uint32_t) { return false; }
+
+bool hopper_pairs(std::span<const gemm>, std::uint32_t, std::uint32_t) { return false; }
 
 result<void> matmul_hopper(stream_handle, element, std::span<const gemm>, const std::uint32_t*, std::uint32_t) {
   check(false);

@@ -63,6 +63,7 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_tiles<t>(what, matmul_mma_kernel<half, t>, matmul_mma_kernel<bf16, t>);
   };
+  check(what.work != takes::sum_of_all || (shape != mma_shape::broad && shape != mma_shape::wide));
   const bool deep = wide_tiles<takes::one>::shared_bytes <= what.profile.shared_bytes_per_block;
   const auto start_wide = [&]<takes how>() {
     return deep ? start.template operator()<wide_tiles<how>>() : start.template operator()<wide_shallow_tiles<how>>();
