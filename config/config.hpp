@@ -219,7 +219,8 @@ struct model_defaults : sampler_defaults {
   d.top_p = 0.5;
   d.alpha_presence = 0;
   d.alpha_frequency = 0;
-  d.thinking = d.tools = d;
+  const sampler_defaults& plain = d;
+  d.thinking = d.tools = plain;
   d.max_tokens = 512;
   return d;
 }

@@ -183,6 +183,7 @@ class merger {
     for (const auto& [name, node] : models) {
       const auto known = model_keys(name.str());
       std::vector<std::string_view> paths;
+      paths.reserve(known.size());
       for (const auto& k : known) paths.push_back(k.path);
       const std::string section(known.front().section());
       if (const auto* table = node.as_table())

@@ -27,7 +27,7 @@ class connection final : public std::enable_shared_from_this<connection>, privat
  public:
   connection(stream_socket socket, peer_address peer, std::uint64_t number, std::shared_ptr<connection_set> home,
              std::function<void()> on_end);
-  ~connection();
+  ~connection() override;
   connection(const connection&) = delete;  // one owner of the socket
   connection& operator=(const connection&) = delete;
 

@@ -27,6 +27,7 @@ void connection_set::close_idle() {
 void connection_set::cut_all(std::string_view why) {
   closing_ = true;
   std::vector<std::shared_ptr<connection>> all;  // a cut removes the connection from the set
+  all.reserve(connections_.size());
   for (connection* c : connections_) all.push_back(c->shared_from_this());
   for (const auto& c : all) c->cut(why);
 }

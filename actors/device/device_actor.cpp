@@ -137,7 +137,8 @@ void device_actor::receive() {
   for (; handled_ < received_.size(); ++handled_) {
     if (const auto* one = std::get_if<submit>(&received_[handled_]))
       check(one->device == id_, "a submit is for this device");
-    std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(received_[handled_]));
+    std::visit([this](auto&& one) { scheduler_.handle(std::forward<decltype(one)>(one), time_.now()); },
+               std::move(received_[handled_]));
   }
   if (inbox_.closed()) scheduler_.handle(shutdown{steady_time::min()}, time_.now());  // nothing can be settled any more
 }

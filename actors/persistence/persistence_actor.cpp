@@ -92,7 +92,7 @@ void persistence_actor::turn() {
   replies_.send();
   receive();
   while (handled_ < received_.size() && replies_.has_room())
-    std::visit([this](auto&& one) { take(std::move(one)); }, std::move(received_[handled_++]));
+    std::visit([this](auto&& one) { take(std::forward<decltype(one)>(one)); }, std::move(received_[handled_++]));
   if (handled_ == received_.size()) received_.clear();
   for (const auto& after : worker_.take()) attempt("completing a job failed", after);
   for (const auto& after : caretaker_.take()) attempt("completing a job failed", after);
@@ -135,7 +135,7 @@ void persistence_actor::take(Message&& m) {
   lease_id lease = 0;
   if constexpr (requires { m.lease; }) lease = m.lease;
   try {
-    dispatch(std::move(m));
+    dispatch(std::forward<Message>(m));
   } catch (const std::exception& trouble) {
     say("a message to the persistence thread failed", trouble);
     if constexpr (is_turn) attempt("a turn could not be ended", [&] { sessions_.handle(release{reply, lease}); });

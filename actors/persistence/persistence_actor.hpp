@@ -54,7 +54,7 @@ class persistence_actor {
   void dispatch(work_done&&) {}
   template <typename Message>
   void dispatch(Message&& m) {
-    sessions_.handle(std::move(m));
+    sessions_.handle(std::forward<Message>(m));
   }
   void end_if_done();
   void check_self();

@@ -124,7 +124,8 @@ result<std::vector<api_key>> parse_keys(std::string_view text, const std::string
       complaint = "hash: " + key.name + " has the same secret as another key";
     if (complaint.empty() && keys.size() >= keys_max) complaint = "too many keys: at most 10000 are accepted";
     if (!complaint.empty())
-      return error{error_kind::bad_config, file + ':' + std::to_string(number) + ": " + complaint, "server.keys_file"};
+      return error{error_kind::bad_config, file + ':' + std::to_string(number) + ": " + std::move(complaint),
+                   "server.keys_file"};
     keys.push_back(std::move(key));
   }
   return keys;

@@ -36,7 +36,7 @@ std::pair<CLI::App*, std::shared_ptr<Command>> add_command(CLI::App& app, comman
 CLI::Validator between(double low, double high) {
   CLI::Range range(low, high);
   const auto judge = [range](std::string& text) -> std::string {
-    const std::string outside = range(text);
+    std::string outside = range(text);
     double number = 0;
     if (!outside.empty() || !CLI::detail::lexical_cast(text, number) || !std::isnan(number)) return outside;
     return "Value " + text + " is not a number";

@@ -40,9 +40,11 @@ std::optional<weight_plan::rule> rule_for_tensor(const named_tensor& tensor, wei
 template <typename Key>
 std::vector<Key> by_size(const std::map<Key, std::uint64_t>& sizes) {
   std::vector<std::pair<std::uint64_t, Key>> order;
+  order.reserve(sizes.size());
   for (const auto& [key, size] : sizes) order.emplace_back(size, key);
   std::ranges::stable_sort(order, std::greater<>(), [](const auto& each) { return each.first; });
   std::vector<Key> keys;
+  keys.reserve(order.size());
   for (auto& [size, key] : order) keys.push_back(std::move(key));
   return keys;
 }

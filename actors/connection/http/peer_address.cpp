@@ -25,7 +25,7 @@ std::string written(const in6_addr& address) {
 
 /// The canonical form of an address, or nullopt if the text is not an address.
 std::optional<std::string> normalised(std::string_view text) {
-  const std::string copy(text);
+  std::string copy(text);
   in6_addr six{};
   if (inet_pton(AF_INET6, copy.c_str(), &six) == 1) return written(six);
   in_addr four{};

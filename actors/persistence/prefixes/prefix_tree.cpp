@@ -195,6 +195,7 @@ std::optional<prefix_tree::description> prefix_tree::describe(const state_key& k
 std::optional<std::string> prefix_tree::self_check() const {
   std::size_t bytes = 0, numbers = 0;
   std::vector<const node*> open;
+  open.reserve(roots_.size());
   for (const auto& [key, root] : roots_) open.push_back(&root);
   while (!open.empty()) {
     const node* const n = open.back();

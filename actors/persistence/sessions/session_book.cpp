@@ -191,12 +191,14 @@ std::vector<open_session> session_book::expire(steady_time now) {
 
 std::vector<lease_id> session_book::running() const {
   std::vector<lease_id> all;
+  all.reserve(by_lease_.size());
   for (const auto& [lease, at] : by_lease_) all.push_back(lease);
   return all;
 }
 
 std::vector<open_entry*> session_book::awaited() {
   std::vector<open_entry*> all;
+  all.reserve(crowded_.size());
   for (const auto& [key, at] : crowded_) all.push_back(&*at);
   return all;
 }

@@ -183,6 +183,7 @@ std::vector<session_uid> session_log::retry(steady_time now) {
 
 std::vector<session_record> session_log::unsaved_records() const {
   std::vector<session_record> all;
+  all.reserve(unsaved_.size());
   for (const auto& [uid, kept] : unsaved_) all.push_back(kept.session);
   return all;
 }

@@ -73,7 +73,8 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
     if (v.id == storage::beginning || tree.has(v.id) || v.parent >= v.id || !tree.has(v.parent))
       return damaged(tree.record_, "version " + std::to_string(v.id) + " has a bad number or parent");
     tree.link(v);
-    tree.versions_.emplace(v.id, std::make_shared<const version_record>(std::move(v)));
+    const version_id id = v.id;
+    tree.versions_.emplace(id, std::make_shared<const version_record>(std::move(v)));
   }
   if (tree.versions_.size() != tree.record_.versions)
     return damaged(tree.record_, std::to_string(tree.versions_.size()) + " versions found, " +

@@ -14,6 +14,7 @@ bool answer_stream::write(const protocol::answer_writer& writer, const protocol:
                           const protocol::session_note* note) {
   std::ranges::sort(deltas_, {}, &delta::index);
   std::vector<protocol::row_delta> rows;
+  rows.reserve(deltas_.size());
   for (const delta& d : deltas_) rows.push_back({d.index, d.piece.reasoning, d.piece.content, d.scores, d.piece.calls});
   text_ += writer.delta_events(head, rows);
   deltas_.clear();

@@ -57,14 +57,14 @@ std::optional<std::string_view> presented_secret(const connection::request_head&
 }
 
 caller_ref identify(std::string_view secret, const service_context& context) {
-  const auto holder = context.keys->find(secret);
+  auto holder = context.keys->find(secret);
   const std::string& password = context.settings.server.password;
   if (!password.empty() && same_secret(secret, password)) return anybody();
   return holder;
 }
 
 caller_ref identify(const sha256_digest& hash_of_secret, const service_context& context) {
-  const auto holder = context.keys->find(hash_of_secret);
+  auto holder = context.keys->find(hash_of_secret);
   const std::string& password = context.settings.server.password;
   if (!password.empty() && access::same(hash_of_secret, access::hash_of(password))) return anybody();
   return holder;

@@ -78,6 +78,7 @@ using split_ref = std::shared_ptr<const split_text>;
 std::vector<split_ref> split_messages(const version_record& turn, const protocol::response_facts& facts) {
   if (facts.calls.empty()) return {};
   std::vector<std::string> names;
+  names.reserve(facts.calls.size());
   for (const auto& call : facts.calls) names.push_back(call.name);
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());

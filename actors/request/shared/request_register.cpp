@@ -81,6 +81,7 @@ std::vector<std::shared_ptr<const running_request>> request_register::paused(ste
   const std::lock_guard lock(mutex_);
   forget_old(now);
   std::vector<std::shared_ptr<const running_request>> all;
+  all.reserve(paused_.size());
   for (const auto& p : paused_) all.push_back(p.was);
   return all;
 }

@@ -104,7 +104,7 @@ result<fs::path> model_catalogue::adapter(const std::string& name) const {
   bool is_ours = false;
   if (!root_.empty() && name.find('\0') == std::string::npos)
     for (const fs::path& asked : {fs::path(name), root_ / name}) {
-      const fs::path file = real_path(asked);
+      fs::path file = real_path(asked);
       if (!is_below(file, root_)) continue;
       std::error_code none;
       if (fs::exists(file, none)) return file;

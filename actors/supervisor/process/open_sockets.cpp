@@ -14,7 +14,7 @@ namespace {
 
 /// "127.0.0.1:8000", "[::]:8000" or the path of a unix socket.
 std::string name_of(const listener::listening_socket& s) {
-  const std::string address = s.address();
+  std::string address = s.address();
   if (s.family() == AF_UNIX) return address;
   return (s.family() == AF_INET6 ? '[' + address + ']' : address) + ':' + std::to_string(s.port());
 }

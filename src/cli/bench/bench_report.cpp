@@ -20,6 +20,7 @@ bool is_quantised(const std::string& type) {
 template <typename Case, typename Figure>
 double median(const Case& of, const Figure& figure) {
   std::vector<double> values;
+  values.reserve(of.samples.size());
   for (const auto& sample : of.samples) values.push_back(figure(sample));
   std::ranges::sort(values);
   return values[values.size() / 2];

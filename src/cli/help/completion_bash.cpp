@@ -7,6 +7,7 @@ namespace {
 /// The words that may follow a command: its subcommands, the choices of its first positional, its flags.
 std::string next_words(const command_help& command) {
   std::vector<std::string> list;
+  list.reserve(command.commands.size());
   for (const auto& each : command.commands) list.push_back(last_word(each.name));
   for (const auto& option : command.options) {
     const auto& from = option.positional() ? option.choices : option.names;

@@ -332,6 +332,7 @@ result<dfa> complement(const dfa& a, budget& work) { return combine(any_text(), 
 result<dfa> literals(const std::vector<std::string_view>& texts, budget& work) {
   nfa all;
   std::vector<nfa::fragment> parts;
+  parts.reserve(texts.size());
   for (const auto text : texts) parts.push_back(all.text(text));
   if (parts.empty()) parts.push_back(all.never());
   all.accept(all.either(parts));

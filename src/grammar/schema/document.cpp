@@ -322,7 +322,7 @@ result<std::uint32_t> schema_document::resolve(std::uint32_t from) const {
 }
 
 result<std::uint32_t> schema_document::resolve_dynamic(std::uint32_t from) const {
-  const auto target = resolve(from);
+  auto target = resolve(from);
   if (!target) return target;
   const auto anchor = tree_.member(*target, "$dynamicAnchor");
   const bool dynamic = anchor != json_tree::none && tree_[from].text.ends_with("#" + tree_[anchor].text);
@@ -335,7 +335,7 @@ result<std::uint32_t> schema_document::resolve_dynamic(std::uint32_t from) const
 }
 
 result<std::uint32_t> schema_document::resolve_recursive(std::uint32_t from) const {
-  const auto target = resolve(from);
+  auto target = resolve(from);
   if (!target) return target;
   const auto anchor = tree_.member(*target, "$recursiveAnchor");
   if (anchor != json_tree::none && tree_.is(anchor, json_kind::truth) && recursive_ > 1)

@@ -44,10 +44,11 @@ std::string ipv4_pattern() {
 std::string ipv6_pattern() {
   const std::string h = "[0-9a-fA-F]{1,4}", tail = "(" + h + ":" + h + "|" + ipv4_pattern() + ")";
   std::string all = "(" + h + ":){6}" + tail + "|::(" + h + ":){5}" + tail;
-  for (int left = 0; left < 5; ++left) {
+  const auto with_left = [&](int left) {
     const std::string before = left == 0 ? "(" + h + ")?" : "((" + h + ":){0," + std::to_string(left) + "}" + h + ")?";
-    all += "|" + before + "::(" + h + ":){" + std::to_string(4 - left) + "}" + tail;
-  }
+    return "|" + before + "::(" + h + ":){" + std::to_string(4 - left) + "}" + tail;
+  };
+  for (int left = 0; left < 5; ++left) all += with_left(left);
   all += "|((" + h + ":){0,5}" + h + ")?::" + h + "|((" + h + ":){0,6}" + h + ")?::";
   return "(" + all + ")";
 }
@@ -70,7 +71,7 @@ std::string uri_pattern(bool reference, const std::string& more = "", const std:
   const std::string rest = "(/" + character + "*)*";
   const std::string absolute = "/(" + character + "+" + rest + ")?";
   const std::string tail = "(\\?([" + plain + in_query + ":@/?-]|" + escaped + ")*)?(#(" + character + "|[/?])*)?";
-  const std::string full =
+  std::string full =
       "[A-Za-z][A-Za-z0-9+.-]*:(//" + authority + rest + "|" + absolute + "|" + character + "+" + rest + ")?" + tail;
   if (!reference) return full;
   const std::string no_colon = "([" + plain + "@-]|" + escaped + ")";
@@ -128,12 +129,14 @@ std::string regex_pattern() {
   for (char low = '0'; low <= '9'; ++low) counts.push_back(std::string(1, low) + ",[" + low + "-9]");
   const std::string repeated = "([*+?]|\\{" + choice_of(counts) + "\\})\\??";
   const std::string simple = "[^\\\\()\\[\\]{}*+?|^$]|\\\\[dDwWsStnrfv!-\\/:-@\\[-`{-~]|" + class_pattern();
-  std::string all, flat;
-  for (int level = 0; level < 4; ++level) {
-    const std::string look = level == 0 ? "" : "|\\(\\?[=!]" + flat + "\\)";
-    const std::string group = level == 0 ? "" : "|\\((\\?:)?" + all + "\\)";
-    all = "([\\^$|]|\\\\[bB]" + look + "|(" + simple + group + ")(" + repeated + ")?)*";
-    if (level == 0) flat = all;
+  const auto terms = [&](const std::string& look, const std::string& group) {
+    return "([\\^$|]|\\\\[bB]" + look + "|(" + simple + group + ")(" + repeated + ")?)*";
+  };
+  const std::string flat = terms("", "");
+  std::string all = flat;
+  for (int level = 1; level < 4; ++level) {
+    const std::string group = "|\\((\\?:)?" + all + "\\)";
+    all = terms("|\\(\\?[=!]" + flat + "\\)", group);
   }
   return all;
 }

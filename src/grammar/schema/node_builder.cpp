@@ -62,7 +62,7 @@ result<void> node_builder::add_array(program::node& to, const array_rules& rules
   made.most = rules.most;
   made.unique = rules.unique && rules.most > 1;
   if (rules.contains.size() > 1) {
-    const error why{error_kind::unsupported, "more than one contains for the same array is not supported", "contains"};
+    error why{error_kind::unsupported, "more than one contains for the same array is not supported", "contains"};
     for (const auto& each : rules.contains)  // one of them may come from the negation of items
       if (with_.may_drop(each.what, why)) return {};
     return why;

@@ -57,7 +57,7 @@ result<program::label> label_of(expander& with, const std::function<result<std::
       known->bits |= bit;
   }
   if (values.size() > valued_max) {
-    const error why{error_kind::unsupported, "to negate that many schemas of one member is not supported", "oneOf"};
+    error why{error_kind::unsupported, "to negate that many schemas of one member is not supported", "oneOf"};
     if (!with.may_drop(values.front().value, why)) return why;
     values.resize(valued_max);
   }

@@ -304,7 +304,7 @@ result<void> schema_reader::enumeration(std::uint32_t value, std::uint32_t scope
     return {};
   }
   made.types &= types;
-  const auto keep = [](auto& included, auto&& values) {
+  const auto keep = [](auto& included, auto values) {
     if (!included) {
       included = std::move(values);
       return;
@@ -338,6 +338,7 @@ result<void> schema_reader::any_of(std::uint32_t value, std::uint32_t scope) {
 result<void> schema_reader::one_of(std::uint32_t value, std::uint32_t scope) {
   const auto& members = tree_[value].children;
   std::vector<std::vector<expander::pending>> choices;
+  choices.reserve(members.size());
   for (const auto each : members) choices.push_back({{{each, atom::mode::schema}, inner(scope)}});
   const auto beside = required_beside(tree_, value);
   std::vector<kind> kinds(members.size());

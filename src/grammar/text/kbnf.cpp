@@ -167,7 +167,7 @@ class kbnf_parser : rule_set {
       } else if (c == ';') {
         return wrong("unterminated group");
       } else {
-        const auto made = element();
+        auto made = element();
         if (!made) return made;
         if (const auto added = add(groups.back(), *made); !added) return added.error();
       }

@@ -86,9 +86,9 @@ class merging {
       if (to.type > dtype::f64) return refuse("fits a tensor without a floating-point type in " + in_model);
       if (to.quantised())
         return refuse("changes a quantised tensor of " + in_model + "; merge it while converting the original model");
-      if (const std::string expected = misfit_of(part, to); !expected.empty())
+      if (std::string expected = misfit_of(part, to); !expected.empty())
         return refuse("has shape " + text_of(part.first.shape) + "; the tensor " + printable(found->first) + " " +
-                      text_of(to.shape) + " of " + in_model + " needs " + expected);
+                      text_of(to.shape) + " of " + in_model + " needs " + std::move(expected));
       for (const tensor_view* view : {&part.first, &part.second, &part.third})
         if (view->data && !is_finite(*view)) return refuse("or one that belongs to it has NaN or infinity");
       changes_[found->second].push_back(&part);

@@ -38,7 +38,7 @@ result<void> read_container(byte_span file, found_model& found) {
   if (!kind) return kind.error();
   if (*kind == container::gguf || *kind == container::rwkv_cpp) {
     if (!found.files.empty()) return damaged(0, "a file of ggml cannot be one of several files of a model");
-    const auto read = *kind == container::gguf ? read_gguf(file, found) : read_rwkv_cpp(file, found);
+    auto read = *kind == container::gguf ? read_gguf(file, found) : read_rwkv_cpp(file, found);
     if (read && found.tensors.empty()) return damaged(0, "the file has no tensors");
     return read;
   }

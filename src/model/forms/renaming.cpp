@@ -81,9 +81,9 @@ void change_notes::add(std::string_view what, std::string_view name) {
 
 void change_notes::write(found_model& found) const {
   for (const auto& [what, tensors] : by_change_) {
-    std::string names;
-    for (const auto& name : tensors.names) (names += names.empty() ? "" : ", ") += name;
-    found.notes.push_back(what + " " + names + " (" + std::to_string(tensors.count) + " tensors)");
+    std::string note = what;
+    for (const auto& name : tensors.names) (note += note.size() == what.size() ? " " : ", ") += name;
+    found.notes.push_back(note + " (" + std::to_string(tensors.count) + " tensors)");
   }
 }
 

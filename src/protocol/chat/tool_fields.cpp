@@ -265,6 +265,7 @@ void read_tools(const object_reader& body, const tool_reading& how, generation_r
     for (const auto mark : call_marks()) calls.marks.emplace_back(mark);
   out.constraint = std::move(calls);
   std::vector<std::string> names;
+  names.reserve(tools.size());
   for (auto& one : tools) names.push_back(std::move(one.name));
   std::ranges::sort(names);
   out.tool_names = std::make_shared<const std::vector<std::string>>(std::move(names));

@@ -96,7 +96,7 @@ void read_texts_to_translate(const object_reader& body, const reading& by, gener
     for_each_piece(trimmed(*text), [&](const piece& p) {
       if (has_all_prompts(out, by.limits)) return add_prompt({}, by.limits, out);
       plan.gaps.emplace_back(p.gap);
-      add_prompt({name + ": " + std::string(p.text) + "\n\n" + target + ':', {}, false}, by.limits, out);
+      add_prompt({(name + ": ").append(p.text).append("\n\n" + target + ':'), {}, false}, by.limits, out);
     });
     writer->texts.push_back(std::move(plan));
   }

@@ -45,6 +45,7 @@ class chat_answers final : public answer_writer {
   std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                    const session_note* session) const override {
     std::vector<chat_choice> choices;
+    choices.reserve(rows.size());
     for (auto& r : rows)
       choices.push_back({r.index, std::move(r.reasoning), std::move(r.content), std::move(r.logprobs), r.end,
                          std::move(r.tool_calls)});
@@ -73,6 +74,7 @@ class completion_answers final : public answer_writer {
   std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                    const session_note* session) const override {
     std::vector<completion_choice> choices;
+    choices.reserve(rows.size());
     for (auto& r : rows) choices.push_back({r.index, std::move(r.content), std::move(r.logprobs), r.end});
     return completion_body(head, choices, usage, session);
   }

@@ -153,7 +153,7 @@ response_text text_of(const logged_response& logged, remembered_response& was) {
 template <typename Read>
 auto with_settings(const logged_response& logged, Read read)
     -> result<std::invoke_result_t<Read, const object_reader&, const object_reader&>> {
-  const error none{error_kind::not_found, "there is no response '" + logged.id + "'", ""};
+  error none{error_kind::not_found, "there is no response '" + logged.id + "'", ""};
   const auto document = json_document::parse(logged.settings, known_json);
   if (!document || !document->root().is(json_kind::object)) return none;
   first_fault fault;

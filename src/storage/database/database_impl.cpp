@@ -39,15 +39,15 @@ result<void> make_directory(const std::string& path) {
 result<void> holds_no_records(rocksdb::Env& env, const std::string& directory) {
   std::vector<std::string> names;
   if (!env.GetChildren(directory, &names).ok()) return {};
-  for (const auto& name : names) {
+  const auto found = std::ranges::find_if(names, [&](const std::string& name) {
     std::uint64_t bytes = 0;
     const bool log = name.ends_with(".log") && env.GetFileSize(directory + '/' + name, &bytes).ok() && bytes > 0;
-    if (log || name.ends_with(".sst") || name.ends_with(".blob"))
-      return error{error_kind::damaged,
-                   directory + "/CURRENT is missing, but the directory has files of a database (" + name + ")",
-                   {}};
-  }
-  return {};
+    return log || name.ends_with(".sst") || name.ends_with(".blob");
+  });
+  if (found == names.end()) return {};
+  return error{error_kind::damaged,
+               directory + "/CURRENT is missing, but the directory has files of a database (" + *found + ")",
+               {}};
 }
 
 rocksdb::Env* environment_below(const database_options& wanted, rocksdb::Env* memory) {

@@ -118,9 +118,10 @@ log_remains remains_of_log(rocksdb::Env& env, const std::string& directory) {
   if (!env.GetChildren(directory, &names).ok()) return left;
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
   std::ranges::sort(names);
+  const std::string folder = directory + '/';
   for (const auto& name : names) {
     std::string file;
-    if (!rocksdb::ReadFileToString(&env, directory + '/' + name, &file).ok()) continue;
+    if (!rocksdb::ReadFileToString(&env, folder + name, &file).ok()) continue;
     const std::string all = pieces_of(file);
     for_each_mark(all, record_kind::session, [&](std::string_view rest) {
       if (auto found = session_at(rest)) left.sessions[found->session.uid] = std::move(*found);

@@ -95,9 +95,10 @@ result<void> check_log_lengths(rocksdb::Env& env, const std::string& directory, 
   std::vector<std::string> names;
   if (const auto listed = env.GetChildren(directory, &names); !listed.ok())
     return from_status(listed, "listing " + directory);
+  const std::string folder = directory + '/';
   for (const auto& name : names) {
     if (!name.ends_with(".log") && !name.starts_with("MANIFEST-")) continue;
-    const std::string path = directory + '/' + name;
+    const std::string path = folder + name;
     std::optional<wrong_length> found;
     if (const auto looked = look(env, path, found); !looked.ok()) return from_status(looked, "reading " + path);
     if (!found) continue;

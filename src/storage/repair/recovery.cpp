@@ -206,7 +206,7 @@ result<void> recovery::versions() {
     seen.insert(of);
     found = {};
   };
-  const auto read = from_.scan(family::versions, [&](std::string_view key, std::string_view value) {
+  auto read = from_.scan(family::versions, [&](std::string_view key, std::string_view value) {
     if (const session_uid owner = number_at(key, 0); owner != of) {
       finish();
       of = owner;

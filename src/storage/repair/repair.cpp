@@ -120,11 +120,11 @@ result<void> replace(const fs::path& directory, const fs::path& made, const fs::
   if (::rename(made.c_str(), aside.c_str()) != 0) return failure();
   if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, directory.c_str(), RENAME_EXCHANGE) == 0) return {};
   const bool in_two_steps = errno == EINVAL || errno == ENOSYS;
-  const auto why_not = failure();
+  auto why_not = failure();
   if (::rename(aside.c_str(), made.c_str()) != 0 || !in_two_steps) return why_not;
   if (::rename(directory.c_str(), aside.c_str()) != 0) return failure();
   if (::rename(made.c_str(), directory.c_str()) == 0) return {};
-  const auto why = failure();
+  auto why = failure();
   (void)::rename(aside.c_str(), directory.c_str());
   return why;
 }

@@ -320,7 +320,7 @@ result<void> version_forks::trim(session_uid uid) {
   const bool is_shorter = after != *origin;
   const bool origin_due = is_shorter && needs_trim(*origin);
   const bool is_whole = lives && !found->keeps && !keeps_more(after);
-  const auto written = db.write(safety::logged, [&](change_list& changes) {
+  auto written = db.write(safety::logged, [&](change_list& changes) {
     for (const version_id id : found->gone) changes.erase(family::versions, keys::of_version(uid, id));
     if (is_shorter) put_origin(changes, uid, *after);
     if (origin_due) put_trim(changes, (*origin)->owner);
