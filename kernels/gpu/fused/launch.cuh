@@ -31,6 +31,7 @@ result<void> launch_led_tiles(const led_launch& led, void (*of_halves)(led_gemms
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
   const std::uint32_t blocks = all.leaders + all.items;
   launch_shape shape{"led_matmul", {blocks}, {t::threads}, shared_bytes, led.what.in};
+  shape.streamed = streamed_weights(led.what.gemms, led.what.rows, led.what.profile);
   if (runtime_is_emulated && blocks <= emulated_blocks_max) shape.cluster = blocks;
   return launch(shape, kernel, all);
 }

@@ -7,9 +7,9 @@
 #include "kernels/gpu/ops/token_shift.hpp"
 #include "kernels/gpu/time_mix/time_mix.hpp"
 
-/// Decode of few rows on GPUs without PDL. There the end of one kernel and the beginning of the next take some 3.5 us
-/// in which no weights are read. So a launch of products also has the kernel before them, as its first blocks, and the
-/// products that read its results, as its last ones.
+/// Decode of few rows on GPUs without PDL. There each kernel takes 2 to 4 us longer than its weights. So a launch of
+/// products also has the kernel before them, as its first blocks, and the products that read its results, as its last
+/// ones.
 namespace skein::kernels::gpu {
 
 /// What the first blocks of a launch do.
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t led_counters = 64;
 [[nodiscard]] result<bool> has_led_matmul(int device, element type);
 /// Whether it is faster than separate launches for a model of that width. Measured on an H100 without PDL (see
 /// bench/RESULTS.md): 6 % and 3 % faster at width 2,048 with 1 and 8 rows, 5 % slower with 32, and 2 to 5 % slower at
-/// width 4,096, where the products are long and the blocks that wait cost more than the ends of kernels. Always true in
+/// width 4,096, where the products are long and the blocks that wait cost more than separate launches. Always true in
 /// the emulator and if $SKEIN_FUSED_LAUNCHES is 1.
 [[nodiscard]] bool is_worth_leading(std::uint32_t width, std::uint32_t rows);
 /// For the calling thread.

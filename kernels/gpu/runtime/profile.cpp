@@ -53,6 +53,15 @@ result<std::uint32_t> compute_capability([[maybe_unused]] int device) {
 #endif
 }
 
+/// Of CUDA devices; from 8.0 on, others have 0.
+result<std::uint32_t> streamed_bytes_max([[maybe_unused]] int device) {
+#if defined(CUDART_VERSION)
+  return attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
+#else
+  return 0u;
+#endif
+}
+
 }  // namespace
 
 result<device_profile> profile_of(int device) {
@@ -68,6 +77,9 @@ result<device_profile> profile_of(int device) {
   const auto shared = attribute(SKEIN_GPU(DevAttrMaxSharedMemoryPerBlockOptin), device);
   if (!shared) return shared.error();
   device_profile own = make_profile(*capability, *sm_count, *shared);
+  const auto streamed = streamed_bytes_max(device);
+  if (!streamed) return streamed.error();
+  own.streamed_bytes_max = *streamed;
   own.tile_us = measured_times_of(device);
   const auto& imposed = of_thread ? of_thread : of_process().profile;
   return imposed ? limit_profile(own, *imposed) : own;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -123,6 +124,9 @@ struct launch_shape {
   stream_handle stream;
   bool uses_pdl = false;  ///< PDL, if the device has it: the kernel keeps the rules of device/pdl.cuh
   unsigned cluster = 1;   ///< blocks per cluster, see device/block_pair.cuh; above 1 only for kernels that overlap
+  /// Memory that the L2 cache replaces first (an access policy window), because the kernel reads it once. At most
+  /// device_profile::streamed_bytes_max bytes.
+  std::span<const std::byte> streamed = {};
 };
 
 #if defined(SKEIN_GPU_EMULATOR)
@@ -143,13 +147,25 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
 #if defined(__CUDACC__)
   const auto profile = shape.uses_pdl ? current_profile() : device_profile{};
   if (!profile) return profile.error();
+  cudaLaunchAttribute attributes[3]{};
+  unsigned count = 0;
   if (profile->has_pdl) {
-    cudaLaunchAttribute attributes[2]{};
-    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[0].val.programmaticStreamSerializationAllowed = 1;
-    attributes[1].id = cudaLaunchAttributeClusterDimension;
-    attributes[1].val.clusterDim = {shape.cluster, 1, 1};
-    const unsigned count = shape.cluster > 1 ? 2 : 1;
+    cudaLaunchAttribute& pdl = attributes[count++];
+    pdl.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    pdl.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (profile->has_pdl && shape.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[count++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {shape.cluster, 1, 1};
+  }
+  if (!shape.streamed.empty()) {
+    cudaLaunchAttribute& window = attributes[count++];
+    window.id = cudaLaunchAttributeAccessPolicyWindow;
+    window.val.accessPolicyWindow = {const_cast<std::byte*>(shape.streamed.data()), shape.streamed.size(), 1,
+                                     cudaAccessPropertyStreaming, cudaAccessPropertyNormal};
+  }
+  if (count > 0) {
     const cudaLaunchConfig_t config{shape.grid, shape.block, shape.shared_bytes, shape.stream, attributes, count};
     return outcome(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), addresses), shape.name);
   }

@@ -48,6 +48,7 @@ device_profile limit_profile(const device_profile& own, const device_profile& im
           std::min(own.shared_bytes_per_block, imposed.shared_bytes_per_block),
           own.has_wgmma && imposed.has_wgmma,
           own.has_pdl && imposed.has_pdl,
+          imposed.compute_capability >= 80 ? own.streamed_bytes_max : 0,
           own.tile_us};
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ struct device_profile {
   std::uint32_t sm_count = 1;
   std::uint32_t shared_bytes_per_block = 48 << 10;  ///< the most that a kernel may request
   bool has_wgmma = false, has_pdl = false;
-  tile_times tile_us = {};  ///< if they were measured
+  std::size_t streamed_bytes_max = 0;  ///< of launch_shape::streamed; 0: the device has no such windows
+  tile_times tile_us = {};             ///< if they were measured
 
   /// mma.sync and ldmatrix for fp16.
   [[nodiscard]] constexpr bool has_tensor_cores() const { return compute_capability >= 75; }
@@ -23,10 +25,11 @@ struct device_profile {
   [[nodiscard]] constexpr bool has_bf16() const { return compute_capability >= 80; }
 };
 
-/// With what a compute capability implies: wgmma exists on 9.0 alone, PDL from there on.
+/// With what a compute capability implies: wgmma exists on 9.0 alone, PDL from there on. Without streamed_bytes_max.
 [[nodiscard]] constexpr device_profile make_profile(std::uint32_t compute_capability, std::uint32_t sm_count,
                                                     std::uint32_t shared_bytes_per_block) {
-  return {compute_capability, sm_count, shared_bytes_per_block, compute_capability == 90, compute_capability >= 90, {}};
+  return {
+      compute_capability, sm_count, shared_bytes_per_block, compute_capability == 90, compute_capability >= 90, 0, {}};
 }
 
 /// The profile of a common card: t4, a100, rtx3090, rtx4090, l4, h100 or rtx5090. "a100:132" has another number of SMs.

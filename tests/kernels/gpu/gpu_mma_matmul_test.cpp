@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
+#include "kernels/gpu/gemm/streamed_weights.hpp"
 #include "kernels/gpu/gemm/tile_probe.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
@@ -15,7 +16,8 @@ using values = std::vector<float>;
 
 namespace {
 
-constexpr const char* cards[] = {"a100", "rtx4090", "t4", "rtx5090"};
+/// With one SM, only launches of one block have deep rings.
+constexpr const char* cards[] = {"a100", "a100:1", "rtx4090", "t4", "rtx5090"};
 
 constexpr matmul_functions by_mma{"mma", matmul_mma, mma_splits, true};
 
@@ -118,6 +120,10 @@ BOOST_AUTO_TEST_CASE(a_profile_decides_which_gemm_runs) {
   BOOST_TEST((usual != &matmul_mma));
   impose_profile({});
   BOOST_TEST(find_profile("a100:132")->sm_count == 132u);
+  device_profile own = *find_profile("h100");
+  own.streamed_bytes_max = 1 << 27;
+  BOOST_TEST(limit_profile(own, *find_profile("a100")).streamed_bytes_max == own.streamed_bytes_max);
+  BOOST_TEST(limit_profile(own, *find_profile("t4")).streamed_bytes_max == 0u);
   for (const char* const none : {"rtx9999", "", "a100:", "a100:0", "a100:x", "a100:1x", "a100:99999999999"})
     BOOST_TEST(!find_profile(none).has_value(), none);
 }
@@ -160,4 +166,35 @@ BOOST_AUTO_TEST_CASE(measured_times_decide_between_shapes) {
   set_tile_times(0, {1, 1e-3, 1, 1, 1});
   BOOST_TEST(!mma_splits(both, 512));
   set_tile_times(0, {});
+}
+
+// Only addresses are compared.
+BOOST_AUTO_TEST_CASE(a_launch_of_few_rows_streams_its_weights) {
+  static std::byte memory[4 << 20];
+  device_profile profile = *find_profile("a100");
+  profile.streamed_bytes_max = 2 << 20;
+  gemm launch[2];
+  const auto place = [&](gemm& p, std::size_t at, std::uint32_t outputs) {
+    p.matrix = {memory + at, outputs, 1024, {kernels::weight_element::f16}};
+  };
+  const auto streamed = [&](std::uint32_t rows) { return streamed_weights(launch, rows, profile); };
+  const auto is = [](std::span<const std::byte> range, std::size_t at, std::size_t bytes) {
+    return range.data() == memory + at && range.size() == bytes;
+  };
+  constexpr std::size_t row = 2048;
+  place(launch[0], 300 * row, 100), place(launch[1], 0, 256);  // in any order; 128 rows, padded
+  BOOST_TEST(is(streamed(1), 0, 428 * row));
+  BOOST_TEST(is(streamed(64), 0, 428 * row));
+  BOOST_TEST(streamed(65).empty());
+  place(launch[0], 900 * row, 100);  // far apart
+  BOOST_TEST(is(streamed(8), 0, 256 * row));
+  place(launch[0], 256 * row, 1100);  // more than the limit
+  BOOST_TEST(is(streamed(8), 256 * row, profile.streamed_bytes_max));
+  launch[0].matrix.format = {kernels::weight_element::int4, 64};
+  BOOST_TEST(is(streamed(8), 0, 256 * row + bytes_of(launch[0].matrix)));
+  BOOST_TEST(bytes_of(launch[0].matrix) == 1152 * (512 + 1024 / 64 * 2u));
+  profile.has_pdl = true;
+  BOOST_TEST(streamed(8).empty());
+  profile = *find_profile("t4");
+  BOOST_TEST(streamed(8).empty());
 }

@@ -13,10 +13,11 @@
 //
 // Up to 64 rows: tiles of 64 outputs by 8, 16, 32 or 64 rows in rings of 48 KB, so that two blocks of any card (one on
 // sm_75) have about 70 KB of weights in flight; bandwidth times latency is 20 KB for an SM of an H100 and 6 KB for one
-// of an RTX 4090. A matrix is cut into enough segments (split-K) to give every SM two blocks. With more rows, tiles of
-// 128 outputs by 128 or 256 rows. All shapes give the same bits: a sum is one chain of instructions per segment, and
-// the segments are added in order; to an output of destination::add_f32 each segment is added by itself, so that a wide
-// tile need not keep two sets of sums in registers.
+// of an RTX 4090. Without PDL, the block of an SM that gets only one, of up to 32 rows, has a ring of up to 72 KB. A
+// matrix is cut into enough segments (split-K) to give every SM two blocks. With more rows, tiles of 128 outputs by 128
+// or 256 rows. All shapes give the same bits: a sum is one chain of instructions per segment, and the segments are
+// added in order; to an output of destination::add_f32 each segment is added by itself, so that a wide tile need not
+// keep two sets of sums in registers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@
 #include "kernels/gpu/gemm/mma/low_rank.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
 #include "kernels/gpu/gemm/mma/store.cuh"
+#include "kernels/gpu/gemm/streamed_weights.hpp"
 
 namespace skein::kernels::gpu::mma {
 
@@ -123,7 +125,6 @@ void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringe
   all.takes_all = work != takes::one;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
-  const bool coded = std::ranges::any_of(gemms, is_quantised);
   // Behind short products the second ones would end last; before long ones they would take the places of those.
   const bool second_early = ringed_outputs > 0 && gemms.front().matrix.inputs < 4096;
   const auto place = [&](const gemm& p) {
@@ -146,7 +147,7 @@ void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringe
         to.tile_outputs = ringed_outputs;
       else if (is_turned(m.format.element, t::columns))
         to.tile_outputs = turned_outputs;
-    } else if (has_low_rank_tiles<t> && coded && p.when == turn::first && m.outputs < m.inputs) {
+    } else if (has_low_rank_tiles<t> && p.when == turn::first && p.segments == 1 && m.outputs < m.inputs) {
       to.tile_outputs = low_rank_outputs;
     }
     to.tiles = (m.outputs + to.tile_outputs - 1) / to.tile_outputs;
@@ -187,7 +188,9 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
   const auto kernel = what.type == element::f16 ? of_halves : of_bf16;
   const std::size_t shared_bytes = shared_bytes_for<t>(all);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
-  return launch({"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, what.in, true}, kernel, all);
+  launch_shape shape{"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, what.in, true};
+  shape.streamed = streamed_weights(what.gemms, what.rows, what.profile);
+  return launch(shape, kernel, all);
 }
 
 }  // namespace skein::kernels::gpu::mma

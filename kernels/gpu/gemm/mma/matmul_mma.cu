@@ -59,10 +59,26 @@ choice choose_shape(std::span<const gemm> gemms, std::uint32_t rows, takes work,
   return best;
 }
 
+/// Whether an SM has at most one block of a launch of up to 32 rows, whose ring is all that the SM has in flight. With
+/// PDL, the next kernel needs the space.
+bool wants_deep_rings(const tile_launch& what) {
+  const auto is_first = [](const gemm& p) { return p.when == turn::first; };
+  if (what.profile.has_pdl || what.work != takes::one || what.rows > 32 || std::ranges::any_of(what.gemms, is_first))
+    return false;
+  std::uint32_t blocks = 0;
+  for (const gemm& p : what.gemms) blocks += (p.matrix.outputs + 63) / 64 * p.segments;
+  return blocks <= what.profile.sm_count && rows_32_deep_tiles::shared_bytes <= what.profile.shared_bytes_per_block;
+}
+
 result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   const auto start = [&]<typename t>() {
     return launch_tiles<t>(what, matmul_mma_kernel<half, t>, matmul_mma_kernel<bf16, t>);
   };
+  if (wants_deep_rings(what)) {
+    if (shape == mma_shape::rows_8) return start.template operator()<rows_8_deep_tiles>();
+    if (shape == mma_shape::rows_16) return start.template operator()<rows_16_deep_tiles>();
+    return start.template operator()<rows_32_deep_tiles>();
+  }
   check(what.work != takes::sum_of_all || (shape != mma_shape::broad && shape != mma_shape::wide));
   const bool deep = wide_tiles<takes::one>::shared_bytes <= what.profile.shared_bytes_per_block;
   const auto start_wide = [&]<takes how>() {

@@ -12,6 +12,10 @@ namespace skein::kernels::gpu::mma {
 using rows_8_tiles = tiling<64, 8, 4, 1, 5, takes::one>;
 using rows_16_tiles = tiling<64, 16, 4, 1, 4, takes::one>;
 using rows_32_tiles = tiling<64, 32, 4, 1, 4, takes::one>;
+/// The same with rings of up to 72 KB, for an SM that has one block of a launch.
+using rows_8_deep_tiles = tiling<64, 8, 4, 1, 8, takes::one>;
+using rows_16_deep_tiles = tiling<64, 16, 4, 1, 7, takes::one>;
+using rows_32_deep_tiles = tiling<64, 32, 4, 1, 6, takes::one>;
 template <takes work>
 using small_tiles = tiling<64, 64, 2, 2, 3, work>;
 template <takes work>
