@@ -258,7 +258,13 @@ BOOST_AUTO_TEST_CASE(many_wkv6_runs_of_one_token_have_the_same_bits) {
     device_batch batch = upload.on_device();
     require(wkv6(in, batch, shape.type, shape.state_type, plain.of, kernels::gpu::head_size));
     batch.room.rows = batch.room.runs = room;
-    require(wkv6_many(in, batch, shape.type, shape.state_type, many.of));
+    const auto done = wkv6_many(in, batch, shape.type, shape.state_type, many.of);
+    if (!done && done.error().kind == error_kind::unsupported) {  // and the model uses the plain kernel
+      BOOST_REQUIRE(!runtime_is_emulated);
+      BOOST_TEST_MESSAGE("skipped: " << done.error().message);
+      return;
+    }
+    require(done);
     BOOST_TEST(same_bits(plain.y(in), many.y(in)));
     for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(plain.state_of(s, in), many.state_of(s, in)));
   });
