@@ -27,7 +27,8 @@ result<void> launch_led_tiles(const led_launch& led, void (*of_halves)(led_gemms
   place_gemms<t>(led.what, all);
   place_leader(led, all);
   const auto kernel = led.what.type == element::f16 ? of_halves : of_bf16;
-  const std::size_t shared_bytes = std::max(shared_bytes_for<t>(all), all.leader_bytes);
+  const std::size_t shared_bytes = share_of_sm(std::max(shared_bytes_for<t>(all), all.leader_bytes),
+                                               all.leaders + all.items, true, led.what.profile);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
   const std::uint32_t blocks = all.leaders + all.items;
   launch_shape shape{"led_matmul", {blocks}, {t::threads}, shared_bytes, led.what.in};

@@ -46,6 +46,7 @@ device_profile limit_profile(const device_profile& own, const device_profile& im
   return {std::min(own.compute_capability, imposed.compute_capability),
           std::min(own.sm_count, imposed.sm_count),
           std::min(own.shared_bytes_per_block, imposed.shared_bytes_per_block),
+          own.shared_bytes_of_device,
           own.has_wgmma && imposed.has_wgmma,
           own.has_pdl && imposed.has_pdl,
           imposed.compute_capability >= 80 ? own.streamed_bytes_max : 0,

@@ -15,6 +15,7 @@ struct device_profile {
   std::uint32_t compute_capability = 0;  ///< 10 * major + minor, of NVIDIA GPUs; 0: another GPU
   std::uint32_t sm_count = 1;
   std::uint32_t shared_bytes_per_block = 48 << 10;  ///< the most that a kernel may request
+  std::uint32_t shared_bytes_of_device = 48 << 10;  ///< the same of the device itself, if this profile is imposed on it
   bool has_wgmma = false, has_pdl = false;
   std::size_t streamed_bytes_max = 0;  ///< of launch_shape::streamed; 0: the device has no such windows
   tile_times tile_us = {};             ///< if they were measured
@@ -28,8 +29,12 @@ struct device_profile {
 /// With what a compute capability implies: wgmma exists on 9.0 alone, PDL from there on. Without streamed_bytes_max.
 [[nodiscard]] constexpr device_profile make_profile(std::uint32_t compute_capability, std::uint32_t sm_count,
                                                     std::uint32_t shared_bytes_per_block) {
-  return {
-      compute_capability, sm_count, shared_bytes_per_block, compute_capability == 90, compute_capability >= 90, 0, {}};
+  return {.compute_capability = compute_capability,
+          .sm_count = sm_count,
+          .shared_bytes_per_block = shared_bytes_per_block,
+          .shared_bytes_of_device = shared_bytes_per_block,
+          .has_wgmma = compute_capability == 90,
+          .has_pdl = compute_capability >= 90};
 }
 
 /// The profile of a common card: t4, a100, rtx3090, rtx4090, l4, h100 or rtx5090. "a100:132" has another number of SMs.

@@ -3,6 +3,7 @@
 // sizes of real models.
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/gpu/gemm/mma/even_share.hpp"
 #include "kernels/gpu/gemm/mma/matmul_mma.hpp"
 #include "kernels/gpu/gemm/streamed_weights.hpp"
 #include "kernels/gpu/gemm/tile_probe.hpp"
@@ -97,6 +98,15 @@ BOOST_AUTO_TEST_CASE(second_gemms_by_mma_wait_for_the_first) {
   });
 }
 
+// Longer than the rings of their tiles (low_rank.cuh), with a last stage that is not whole.
+BOOST_AUTO_TEST_CASE(long_first_gemms_of_few_rows_have_the_bits_of_others) {
+  const imposed_card card("a100");
+  random_numbers random(1);
+  for (const std::uint32_t rows : {1u, 2u, 3u, 8u, 9u, 32u}) BOOST_TEST_CONTEXT(rows << " rows") {
+      check_second_gemms(random, by_mma, rows % 2 == 0 ? element::f16 : element::bf16, rows, 2368);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_profile_decides_which_gemm_runs) {
   const auto chosen = [](element type) {
     const auto functions = choose_matmul(0, type, stored_as(type));
@@ -166,6 +176,33 @@ BOOST_AUTO_TEST_CASE(measured_times_decide_between_shapes) {
   set_tile_times(0, {1, 1e-3, 1, 1, 1});
   BOOST_TEST(!mma_splits(both, 512));
   set_tile_times(0, {});
+}
+
+BOOST_AUTO_TEST_CASE(blocks_request_their_share_of_an_sm) {
+  using mma::share_of_sm;
+  const auto space = [](std::size_t bytes, const device_profile& device) {  // of an SM, in blocks
+    return (device.shared_bytes_per_block + 1024) / ((bytes + 127) / 128 * 128 + 1024);
+  };
+  constexpr std::size_t bytes = 45 << 10;
+  const device_profile h100 = *find_profile("h100"), a100 = *find_profile("a100");
+  BOOST_TEST(share_of_sm(bytes, 300, true, a100) == bytes);
+  BOOST_TEST(space(bytes, h100) == 4u);
+  // PDL
+  BOOST_TEST(space(share_of_sm(bytes, 100, true, h100), h100) == 2u);
+  BOOST_TEST(space(share_of_sm(bytes, 264, true, h100), h100) == 2u);
+  BOOST_TEST(space(share_of_sm(bytes, 265, true, h100), h100) == 3u);
+  BOOST_TEST(share_of_sm(bytes, 2000, true, h100) >= bytes);
+  BOOST_TEST(space(share_of_sm(bytes, 2000, true, h100), h100) == 4u);
+  BOOST_TEST(share_of_sm(bytes, 100, false, h100) == bytes);
+  for (std::uint32_t each = 2; each < 8; ++each)
+    BOOST_TEST(space(share_of_sm(20 << 10, 132 * each, true, h100), h100) == each);
+  BOOST_TEST(share_of_sm(h100.shared_bytes_per_block, 100, true, h100) == h100.shared_bytes_per_block);
+  // imposed profiles
+  for (const auto& [card, blocks] : {std::pair("a100", 3u), std::pair("rtx4090", 2u), std::pair("t4", 1u)}) {
+    const device_profile imposed = limit_profile(h100, *find_profile(card));
+    BOOST_TEST(space(share_of_sm(bytes, 1000, true, imposed), h100) == blocks, card);
+    BOOST_TEST(space(share_of_sm(bytes, 1000, false, imposed), h100) == blocks, card);
+  }
 }
 
 // Only addresses are compared.

@@ -24,6 +24,7 @@
 #include <span>
 
 #include "base/check.hpp"
+#include "kernels/gpu/gemm/mma/even_share.hpp"
 #include "kernels/gpu/gemm/mma/few_rows.cuh"
 #include "kernels/gpu/gemm/mma/low_rank.cuh"
 #include "kernels/gpu/gemm/mma/shapes.cuh"
@@ -186,7 +187,8 @@ result<void> launch_tiles(const tile_launch& what, void (*of_halves)(placed_gemm
   placed_gemms all{};
   place_gemms<t>(what, all);
   const auto kernel = what.type == element::f16 ? of_halves : of_bf16;
-  const std::size_t shared_bytes = shared_bytes_for<t>(all);
+  const std::size_t shared_bytes =
+      share_of_sm(shared_bytes_for<t>(all), all.items, what.rows <= few_columns, what.profile);
   if (const auto r = allow_shared_bytes(kernel, shared_bytes); !r) return r;
   launch_shape shape{"matmul", {all.items * all.row_tiles}, {t::threads}, shared_bytes, what.in, true};
   shape.streamed = streamed_weights(what.gemms, what.rows, what.profile);

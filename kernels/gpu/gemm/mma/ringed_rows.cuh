@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
+#include "kernels/gpu/gemm/mma/even_share.hpp"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
@@ -269,17 +270,6 @@ __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<
   if (threadIdx.x >= t::threads) return;
   run_plain_tile_of<Element, t>(all, work);
 #endif
-}
-
-/// The blocks of a launch that each SM gets, at once if that is possible: registers suffice for fewer than 8.
-inline std::uint32_t blocks_of_sm(std::uint32_t blocks, const device_profile& profile) {
-  return std::min((blocks + profile.sm_count - 1) / profile.sm_count, 8u);
-}
-/// The dynamic shared memory of a block of which an SM has space for just `each`. With more space, an SM that is free a
-/// little earlier than others would get more blocks of the next launch, then fewer, and so in all later launches.
-inline std::size_t even_share(std::uint32_t each, const device_profile& profile) {
-  constexpr std::size_t reserved = 1024;  // in each block, by the driver
-  return ((profile.shared_bytes_per_block + reserved) / each - reserved) / 16 * 16;
 }
 
 /// Bytes of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
