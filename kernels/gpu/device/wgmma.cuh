@@ -134,7 +134,9 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
                : sums_list                                                                                            \
                : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(inputs))
 #define SKEIN_WGMMA_REGISTERS_OF_TYPE(type)                                                            \
-  if constexpr (columns == 64)                                                                         \
+  if constexpr (columns == 32)                                                                         \
+    SKEIN_WGMMA_REGISTERS("32", type, SKEIN_NAMES_0, "16", "17", "18", "19", "20", SKEIN_SUMS_16(0));  \
+  else if constexpr (columns == 64)                                                                    \
     SKEIN_WGMMA_REGISTERS("64", type, SKEIN_NAMES_1, "32", "33", "34", "35", "36", SKEIN_SUMS_32(0));  \
   else if constexpr (columns == 128)                                                                   \
     SKEIN_WGMMA_REGISTERS("128", type, SKEIN_NAMES_3, "64", "65", "66", "67", "68", SKEIN_SUMS_64(0)); \
@@ -147,7 +149,7 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
 /// device/fragments.cuh. They may be changed when wgmma_wait has completed the instruction.
 template <typename Element, int columns>
 __device__ void wgmma_registers(float (&sums)[columns / 2], const std::uint32_t (&weights)[4], descriptor inputs) {
-  static_assert(columns == 64 || columns == 128 || columns == 192 || columns == 256);
+  static_assert(columns == 32 || columns == 64 || columns == 128 || columns == 192 || columns == 256);
   if constexpr (std::is_same_v<Element, half>) {
     SKEIN_WGMMA_REGISTERS_OF_TYPE("f16");
   } else {

@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix) {
 }
 
 #if defined(SKEIN_GPU_EMULATOR)
-// With sm_90a of its own, which a profile cannot add: rings are used up to 32 rows, and wgmma above 64.
+// With sm_90a of its own, which a profile cannot add: rings are used up to 64 rows, and wgmma from 17 on.
 BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_hopper) {
   const emulator::other_device hopper(
       {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
@@ -138,6 +138,26 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_
   });
 }
 #endif
+
+// Longer than the rings of sm_90a, also with a last stage that is not whole, and with panels beyond the matrix.
+BOOST_AUTO_TEST_CASE(long_products_with_codes_have_the_bits_of_the_decoded_matrix) {
+#if defined(SKEIN_GPU_EMULATOR)
+  const emulator::other_device hopper(
+      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+#endif
+  const stream in;
+  random_numbers random(1);
+  for (const weight_element e : {weight_element::int8, weight_element::int4, weight_element::nf4})
+    for (const std::uint32_t rows : {9u, 17u, 32u, 33u, 64u}) {
+      const std::uint16_t group = rows % 2 == 0 ? 64 : 32;
+      const std::uint32_t inputs = rows == 32 ? 2304 : 2368;
+      std::deque<coded_case> cases;
+      cases.emplace_back(random, pick_16_bits(random), rows, 136, inputs, store_f32, weight_format{e, group});
+      BOOST_TEST_CONTEXT(rows << " rows, " << static_cast<int>(e)) {
+        compare(cases, cases.front().plain.type, rows, by_mma, in);
+      }
+    }
+}
 
 // As launches of many rows do.
 BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_first_gives_the_same_bits) {

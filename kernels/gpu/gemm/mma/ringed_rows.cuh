@@ -8,8 +8,9 @@
 /// Products of up to 64 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment
 /// (128 with more than 32 rows), and each of four warps (eight) a panel; but weights and inputs go through a ring in
 /// shared memory, which the copy engine (TMA) fills. A warp of its own requests the stages, so that the warps that
-/// decode and multiply spend no instructions on addresses, and wait for stages and not for each other. The sums are the
-/// same chains of products, with the same bits.
+/// decode and multiply spend no instructions on addresses, and wait for stages and not for each other. With more than
+/// 16 rows they multiply by wgmma, which reads the inputs of a stage once for 64 outputs. The sums are the same chains
+/// of products, with the same bits.
 ///
 /// Whole stages are multiplied without a branch, so that the decoding of a step is between the instructions of the one
 /// before it. Blocks are spread evenly over the SMs (even_share), because most launches have two for each SM.
@@ -32,6 +33,9 @@ struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t
   static constexpr unsigned blocks = (8 << 10) / (panels * code_bytes_of_block(code));
   static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
+  /// Whether the inputs are operands of wgmma, which reads them once for 64 outputs. It was slower with 1 and 8 rows,
+  /// because decoding waits for the instructions of two blocks before. Two sets of registers take turns in a stage.
+  static constexpr bool by_warpgroup = t::columns >= 32 && blocks % 2 == 0;
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;
   static_assert(panel_bytes % 16 == 0 && input_tile % 1024 == 0);
   [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
@@ -152,6 +156,22 @@ class stage_products {
         inputs_at_(place_of_operands<t>(threadIdx.x % 32)),
         decode_(zero) {}
 
+  /// Decodes a block to the operands of its four steps.
+  __device__ void decode(const std::byte* stage, unsigned block, fragment_a (&to)[4]) {
+    const std::byte* const codes = stage + codes_at_ + block * block_bytes(format);
+    const std::byte* const scales = stage + scales_at_ + block * block_bytes(format);
+#pragma unroll
+    for (unsigned two = 0; two < 2; ++two) {
+      code_words<t::code> words[2];
+#pragma unroll
+      for (unsigned upper = 0; upper < 2; ++upper)
+        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return word(codes + bytes); });
+      if (two < groups) decode_.begin(word(scales + two * scale_step));
+#pragma unroll
+      for (unsigned k = 0; k < 2; ++k) decode_(words, k, to[2 * two + k]);
+    }
+  }
+
   /// Adds the products of `count` blocks, from the first one at `stage` on.
   template <unsigned count>
   __device__ void add(const std::byte* stage, unsigned first, tile_sums<t>& sums) {
@@ -215,10 +235,57 @@ class stage_products {
   group_decoder<Element, t::code> decode_;
 };
 
+/// The sums of an item by wgmma, whose operands are the inputs in shared memory and two sets of registers with decoded
+/// weights in turn (hopper.cuh).
 template <typename Element, typename t, unsigned groups>
-__device__ void consume(const work_item& work, const ring_memory<t>& memory, tile_sums<t>& sums) {
-  stage_products<Element, t, groups> products(
-      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+__device__ void multiply_by_warpgroup(const work_item& work, const ring_memory<t>& memory,
+                                      stage_products<Element, t, groups>& products, float (&sums)[t::columns / 2]) {
+  fragment_a even[4], odd[4];
+  ring_turn turn;
+  unsigned before = 0;
+  const auto begin = [&](const std::byte* stage, unsigned block, fragment_a(&weights)[4]) {
+    products.decode(stage, block, weights);
+    const descriptor inputs = tile_descriptor(stage + block * t::input_tile);
+    wgmma_begin();
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) wgmma_registers<Element, t::columns>(sums, weights[k], inputs + 2 * k);
+    wgmma_commit();
+  };
+  const auto release = [&](unsigned stage) {
+    if (threadIdx.x % 32 == 0) memory.empty[stage].arrive();
+  };
+  const auto await_stage = [&] {
+    memory.full[turn.stage].wait(turn.phase);
+    return memory.stages + turn.stage * t::stage_bytes;
+  };
+  std::uint32_t first = 0;
+  for (; first + t::blocks <= work.count; first += t::blocks, turn.next(memory.count)) {
+    const std::byte* const stage = await_stage();
+#pragma unroll
+    for (unsigned i = 0; i < t::blocks; i += 2) {
+      begin(stage, i, even);
+      wgmma_wait<1>();
+      if (i == 0 && first > 0) release(before);
+      begin(stage, i + 1, odd);
+      wgmma_wait<1>();
+    }
+    before = turn.stage;
+  }
+  wgmma_wait<0>();
+  if (first > 0) release(before);
+  if (first == work.count) return;
+  const std::byte* const stage = await_stage();
+#pragma unroll 1
+  for (unsigned i = 0; first + i < work.count; ++i) {
+    begin(stage, i, even);
+    wgmma_wait<0>();
+  }
+}
+
+/// The same by mma.sync.
+template <typename Element, typename t, unsigned groups>
+__device__ void multiply_by_warps(const work_item& work, const ring_memory<t>& memory,
+                                  stage_products<Element, t, groups>& products, tile_sums<t>& sums) {
   ring_turn turn;
   for (std::uint32_t first = 0; first < work.count; first += t::blocks, turn.next(memory.count)) {
     memory.full[turn.stage].wait(turn.phase);
@@ -232,6 +299,16 @@ __device__ void consume(const work_item& work, const ring_memory<t>& memory, til
     warp_barrier();  // all lanes have read the stage
     if (threadIdx.x % 32 == 0) memory.empty[turn.stage].arrive();
   }
+}
+
+template <typename Element, typename t, unsigned groups>
+__device__ void consume(const work_item& work, const ring_memory<t>& memory, tile_sums<t>& sums) {
+  stage_products<Element, t, groups> products(
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+  if constexpr (t::by_warpgroup)
+    multiply_by_warpgroup(work, memory, products, reinterpret_cast<float(&)[t::columns / 2]>(sums));
+  else
+    multiply_by_warps(work, memory, products, sums);
 #pragma unroll
   for (int j = 0; j < t::tiles_n; ++j)
 #pragma unroll
