@@ -119,6 +119,12 @@ constexpr const char* cards[] = {"h100", "a100", "rtx4090", "t4", "rtx5090"};
 
 constexpr matmul_functions by_mma{"mma", matmul_mma, mma_splits, true};
 
+#if defined(SKEIN_GPU_EMULATOR)
+emulator::other_device become_hopper() {
+  return emulator::other_device({.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+}
+#endif
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix) {
@@ -131,8 +137,7 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix) {
 #if defined(SKEIN_GPU_EMULATOR)
 // With sm_90a of its own, which a profile cannot add: rings are used up to 64 rows, and wgmma from 17 on.
 BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_hopper) {
-  const emulator::other_device hopper(
-      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+  const emulator::other_device hopper = become_hopper();
   for_seeds(25, [](random_numbers& random) {
     compare_random(by_mma, random, random.below(2) == 0 ? element::f16 : element::bf16);
   });
@@ -142,8 +147,7 @@ BOOST_AUTO_TEST_CASE(a_product_with_codes_has_the_bits_of_the_decoded_matrix_on_
 // Longer than the rings of sm_90a, also with a last stage that is not whole, and with panels beyond the matrix.
 BOOST_AUTO_TEST_CASE(long_products_with_codes_have_the_bits_of_the_decoded_matrix) {
 #if defined(SKEIN_GPU_EMULATOR)
-  const emulator::other_device hopper(
-      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+  const emulator::other_device hopper = become_hopper();
 #endif
   const stream in;
   random_numbers random(1);
@@ -181,8 +185,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_first_gives_the_same_bits) {
 #if defined(SKEIN_GPU_EMULATOR)
 // With whole sums of 16-bit matrices there, each segment has a launch of its own.
 BOOST_AUTO_TEST_CASE(segments_of_a_decoded_matrix_are_added_one_by_one_on_hopper) {
-  const emulator::other_device hopper(
-      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+  const emulator::other_device hopper = become_hopper();
   constexpr std::uint32_t rows = 520, outputs = 136, inputs = 300;
   for (const epilogue how : {add_f32, store_f32})
     for (const weight_element e : {weight_element::int8, weight_element::nf4}) {
