@@ -28,6 +28,12 @@ __device__ inline std::uint32_t load_once(const std::byte* from) {
   return word;
 }
 
+__device__ inline std::uint32_t load_word(const std::byte* from) {
+  std::uint32_t word;
+  memcpy(&word, __builtin_assume_aligned(from, sizeof word), sizeof word);
+  return word;
+}
+
 /// Loads the words of a lane from those of a block. `get(bytes)` loads the word at that distance.
 template <weight_element code, typename Get>
 __device__ code_words<code> load_words(unsigned two_steps, unsigned upper, unsigned lane, Get get) {
@@ -164,18 +170,23 @@ constexpr nf4_table make_nf4_table() {
   return table;
 }
 
-/// int8: the magnitudes as the lowest bits of 128 (bf16) or, divided by 256, of 4 (fp16).
-template <typename Element>
-inline constexpr std::uint32_t magnitude_offset = std::is_same_v<Element, half> ? 0x44004400 : 0x43004300;
-/// -128 or -4 times the scale.
-template <typename Element>
-__device__ std::uint32_t offset_of_magnitudes(std::uint32_t scale) {
-  return product<Element>(scale, magnitude_offset<Element> | 0x80008000);
+/// Where the bytes 2i + q of a word, for both i, are in the halves of the result, with a byte of `upper` above each.
+__device__ inline std::uint32_t bytes_of_pair(std::uint32_t word, unsigned q, std::uint32_t upper) {
+  return select(word, upper, q == 0 ? 0x4240 : 0x4341);
 }
-/// Two scaled int8 weights, rounded once.
+/// The int8 codes of a pair, not scaled. In fp16 divided by 256: 1024 + byte, divided by 256, less 4.5. In bf16 divided
+/// by 2^13: a byte is a subnormal number, or one of the next exponent, 2^-133 * byte; times 2^120, less 2^-6.
 template <typename Element>
-__device__ std::uint32_t signed_pair(std::uint32_t word, std::uint32_t scale, std::uint32_t less) {
-  return fused<Element>(masked<0x007f007f, magnitude_offset<Element>>(word), scale, less) ^ (word & 0x80008000);
+__device__ std::uint32_t values_of_bytes(std::uint32_t word, unsigned q) {
+  if constexpr (std::is_same_v<Element, half>)
+    return fused<half>(bytes_of_pair(word, q, 0x64646464), 0x1c001c00, 0xc480c480);
+  return fused<Element>(bytes_of_pair(word, q, 0), 0x7b807b80, 0xbc80bc80);
+}
+/// The scale for values_of_bytes(): exact, except where 2^13 times it is infinite.
+template <typename Element>
+__device__ std::uint32_t scale_of_bytes(std::uint32_t scale) {
+  if constexpr (std::is_same_v<Element, half>) return scale;
+  return product<Element>(scale, 0x46004600);
 }
 
 /// Two scaled fp8 weights, rounded once. Shifted to the place of exponent and mantissa, a code has 2^-8 times its value
@@ -259,9 +270,10 @@ template <typename Element, weight_element code>
 __device__ void decoder<Element, code>::operator()(const code_words<code>& words, unsigned step, std::uint32_t scale,
                                                    std::uint32_t (&to)[2]) const {
   if constexpr (code == weight_element::int8) {
-    const std::uint32_t less = codes::offset_of_magnitudes<Element>(scale), word = words.of[step];
-    to[0] = codes::signed_pair<Element>(word, scale, less);
-    to[1] = codes::signed_pair<Element>(codes::select(word, 0, 0x2301), scale, less);
+    const std::uint32_t factor = codes::scale_of_bytes<Element>(scale);
+#pragma unroll
+    for (unsigned q = 0; q < 2; ++q)
+      to[q] = codes::product<Element>(codes::values_of_bytes<Element>(words.of[step], q), factor);
   } else if constexpr (code == weight_element::fp8) {
     to[0] = codes::pair_of_fp8<Element>(words.of[step], scale);
     to[1] = codes::pair_of_fp8<Element>(codes::select(words.of[step], 0, 0x2301), scale);
@@ -286,51 +298,81 @@ class group_decoder {
   __device__ explicit group_decoder(std::uint32_t zero) : decode_(zero) {}
 
   /// Another group, with these scales.
-  __device__ void begin(scale_pair scales) { scales_ = scales; }
-  /// Sixteen outputs by 16 inputs, as decoder.
-  __device__ void operator()(const code_words<code> (&both)[2], unsigned step, std::uint32_t (&to)[4]) const {
-    decode_(both, step, scales_, to);
+  __device__ void begin(scale_pair scales) {
+#pragma unroll
+    for (unsigned upper = 0; upper < 2; ++upper) scales_[upper] = one_scale(scales, upper);
+  }
+  /// Eight outputs, the lower or the upper ones, by 16 inputs.
+  __device__ void operator()(const code_words<code>& words, unsigned upper, unsigned step,
+                             std::uint32_t (&to)[2]) const {
+    decode_(words, step, scales_[upper], to);
   }
 
  private:
   decoder<Element, code> decode_;
-  scale_pair scales_ = 0;
+  std::uint32_t scales_[2];
 };
 
-/// From int4 to bf16 by one instruction for two weights. A nibble at bit 4 is a subnormal number, 2^-129 * (q + 8);
-/// times 2^113 * scale, less 2^-13 * scale, it is 2^-16 * scale * q, rounded once as the weight is. Without the factor
-/// of 2^-16, scales from 0.5 on would be infinite here; with it they may be up to 2^14, and weights down to 2^-110.
-template <>
-class group_decoder<bf16, weight_element::int4> {
+/// To bf16 by one fused multiply-add for two weights. Of int8 the byte q + 128 is a subnormal number, or one of the
+/// next exponent, 2^-133 * (q + 128); times 2^113 * scale, less 2^-13 * scale, it is 2^-20 * scale * q, rounded once as
+/// the weight is. So are the nibbles q + 8 of int4 at bits 0 and 16, and 16 times that at bits 4 and 20; and the
+/// magnitude of fp8 is 2^-120 times its value. Without the factor of 2^-20, scales from 2^-6 on would be infinite; with
+/// it they may be up to 2^14, and weights down to 2^-106.
+template <weight_element code>
+requires(code != weight_element::nf4) class group_decoder<bf16, code> {
  public:
-  static constexpr float sum_factor = 65536;
+  static constexpr float sum_factor = 1 << 20;
 
   __device__ explicit group_decoder(std::uint32_t) {}
 
   __device__ void begin(scale_pair scales) {
-    const std::uint32_t factors = codes::product<bf16>(scales, 0x78007800);  // 2^113
-    const std::uint32_t less = codes::product<bf16>(scales, 0xb900b900);     // -2^-13
-#pragma unroll
-    for (unsigned upper = 0; upper < 2; ++upper)
-      factor_[upper] = one_scale(factors, upper), less_[upper] = one_scale(less, upper);
-  }
-  __device__ void operator()(const code_words<weight_element::int4> (&both)[2], unsigned step,
-                             std::uint32_t (&to)[4]) const {
+    // 2^113 or 2^100, and 2^109; -2^-13 or -2^-17
+    constexpr std::uint32_t first = code == weight_element::fp8 ? 0x71807180 : 0x78007800, second = 0x76007600;
+    constexpr std::uint32_t less = code == weight_element::int8 ? 0xb900b900 : 0xb700b700;
+    const std::uint32_t factors[2] = {codes::product<bf16>(scales, first), codes::product<bf16>(scales, second)};
+    const std::uint32_t offsets = codes::product<bf16>(scales, less);
 #pragma unroll
     for (unsigned upper = 0; upper < 2; ++upper) {
-      const std::uint32_t word = both[upper].of[0];
-      to[upper] = weights(step == 0 ? word << 4 : word >> 4, upper);
-      to[2 + upper] = weights(step == 0 ? word : word >> 8, upper);
+      less_[upper] = one_scale(offsets, upper);
+#pragma unroll
+      for (unsigned i = 0; i < 2; ++i) factor_[i][upper] = one_scale(factors[i], upper);
+    }
+  }
+  __device__ void operator()(const code_words<code>& words, unsigned upper, unsigned step,
+                             std::uint32_t (&to)[2]) const {
+    const std::uint32_t factor = factor_[0][upper], less = less_[upper];
+    if constexpr (code == weight_element::int8) {
+      to[0] = codes::fused<bf16>(codes::bytes_of_pair(words.of[step], 0, 0), factor, less);
+      to[1] = codes::fused<bf16>(codes::bytes_of_pair(words.of[step], 1, 0), factor, less);
+    } else if constexpr (code == weight_element::fp8) {
+      to[0] = fp8_pair(words.of[step], factor);
+      to[1] = fp8_pair(codes::select(words.of[step], 0, 0x2301), factor);
+    } else {
+      const std::uint32_t word = words.of[0] >> 8 * step;
+      to[0] = codes::fused<bf16>(word & 0x000f000f, factor, less);
+      to[1] = codes::fused<bf16>(word & 0x00f000f0, factor_[1][upper], less);
     }
   }
 
  private:
-  /// Of the nibbles at bits 4 and 20.
-  __device__ std::uint32_t weights(std::uint32_t word, unsigned upper) const {
-    return codes::fused<bf16>(word & 0x00f000f0, factor_[upper], less_[upper]);
+  __device__ static std::uint32_t fp8_pair(std::uint32_t word, std::uint32_t factor) {
+    return codes::product<bf16>(word << 4 & 0x07f007f0, factor) ^ (word & 0x80008000);
   }
 
-  std::uint32_t factor_[2], less_[2];
+  std::uint32_t factor_[2][2], less_[2];  // those that a kind of code does not use are left out by the compiler
 };
+
+/// Sixteen outputs by 16 inputs of a group, as the operand of an instruction's wide side. `Decoder`: a group_decoder or
+/// nf4_pairs.
+template <typename Decoder, weight_element code>
+__device__ void decode_step(const Decoder& decode, const code_words<code> (&both)[2], unsigned step,
+                            std::uint32_t (&to)[4]) {
+#pragma unroll
+  for (unsigned upper = 0; upper < 2; ++upper) {
+    std::uint32_t two[2];
+    decode(both[upper], upper, step, two);
+    to[upper] = two[0], to[2 + upper] = two[1];
+  }
+}
 
 }  // namespace skein::kernels::gpu

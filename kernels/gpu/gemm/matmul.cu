@@ -64,10 +64,10 @@ __device__ void decode_tile(float (*tile)[pitch], const device_matrix& m, std::u
     const std::byte* const block = static_cast<const std::byte*>(m.data) +
                                    (std::size_t{first + r} / panel_outputs * blocks + column / block_inputs) * bytes;
     const code_place at = place_of_code(code, output, c);
-    int q = static_cast<int>(block[at.byte]) >> at.bit & (code_bits(code) == 8 ? 127 : 15);
+    int q = static_cast<int>(block[at.byte]) >> at.bit & (code_bits(code) == 8 ? 255 : 15);
     if (code == weight_element::int4) q -= 8;
-    if (code_bits(code) == 8 && static_cast<int>(block[byte_of_sign(at.byte)]) >= 128)
-      q = code == weight_element::fp8 ? q + 128 : -q;
+    if (code == weight_element::int8) q -= 128;
+    if (code == weight_element::fp8) q = (q & 127) | (static_cast<int>(block[byte_of_sign(at.byte)]) & 128);
     scale_pair scale = 0;
     memcpy(&scale, block + place_of_scale(m.format, output, c), 2);
     tile[r][c] = to_float(decode_one<Element, code>(q, scale_of<Element>(scale, 0)));

@@ -9,10 +9,10 @@
 /// words of 4 bytes that the lanes of a warp hold as operands of a matrix instruction (device/fragments.cuh). Of 16
 /// inputs (a step) a lane has four codes for an output of the lower eight and four for one of the upper eight: c(0) and
 /// c(1) for neighbouring inputs of the first half of the step, c(2) and c(3) for the same of the second half.
-///   int8  a word has the four codes of a step: [step][lower, upper][lane]. Sign and magnitude are apart, so that a
-///         mask extracts a pair: c(2q + i) has its magnitude in the lower seven bits of byte 2i + q, and its sign in
-///         the highest bit of the byte beside it (number xor 1)
-///   fp8   the same words: exponent and mantissa in the lower seven bits of a byte, and the sign beside it
+///   int8  a word has the four codes of a step: [step][lower, upper][lane], each a byte, q + 128: c(2q + i) is byte
+///         2i + q
+///   fp8   the same words. Sign and magnitude are apart, so that a mask extracts a pair: exponent and mantissa are the
+///         lower seven bits of the byte, and the sign is the highest bit of the byte beside it (number xor 1)
 ///   int4  a word has the codes of two steps: [pair of steps][lower, upper][lane], each a nibble, q + 8: c(2q + i) of
 ///         step s at bit 8 (s % 2) + 4q + 16i
 ///   nf4   the same words; c(n) of step s at bit 16 (s % 2) + 4n
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t panel_outputs = 16;
 inline constexpr std::uint32_t block_inputs = 64;
 inline constexpr std::uint32_t step_inputs = 16;
 inline constexpr float half_scale_factor = 256;
-/// A larger scale would make 4 * 256 times it, which decoding needs, infinite in fp16.
+/// A larger scale would make 4 * 256 times it infinite in fp16.
 inline constexpr float half_scale_max = 63;
 
 [[nodiscard]] constexpr std::uint32_t code_bytes_of_block(weight_element e) {
@@ -41,7 +41,7 @@ inline constexpr std::uint32_t scale_bytes_of_group = panel_outputs * 2;
 }
 
 /// Where the code of an output (of a panel) and an input (of a block) is: a byte of the block, and a bit of that byte.
-/// int8 and fp8: the byte of the magnitude.
+/// fp8: the byte of the magnitude.
 struct code_place {
   std::uint32_t byte, bit;
 };
@@ -52,7 +52,7 @@ struct code_place {
   const std::uint32_t bit = e == weight_element::nf4 ? step % 2 * 16 + 8 * q + 4 * i : step % 2 * 8 + 4 * q + 16 * i;
   return {((step / 2 * 2 + upper) * 32 + lane) * 4 + bit / 8, bit % 8};
 }
-/// The byte of the sign of an int8 or fp8 code, from that of its magnitude.
+/// The byte of the sign of an fp8 code, from that of its magnitude.
 [[nodiscard]] constexpr std::uint32_t byte_of_sign(std::uint32_t byte) { return byte ^ 1; }
 
 [[nodiscard]] constexpr std::uint32_t place_of_scale(weight_format f, std::uint32_t output, std::uint32_t input) {

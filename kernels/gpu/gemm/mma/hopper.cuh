@@ -122,13 +122,22 @@ __device__ void multiply_coded(const coded_matrix& matrix, const gpu::work_item&
                                stage_turn<t>& turn, float (&sums)[t::columns / 2], End end_segment) {
   const place<t> at;
   unsigned oldest = turn.stage;
+  group_decoder<Element, t::code> of_group(0);
   const auto decode = [&](fragment_a(&to)[t::steps]) {
     memory.full[turn.stage].wait(turn.phase);
-    weight_operands<Element, t> weights;
+    const std::byte* const block =
+        memory.codes(turn.stage) + at.first_output / panel_outputs * matrix.block_bytes + at.lane * 4;
+    const std::byte* const scales = block + code_bytes_of_block(t::code) - at.lane * 4 + at.g * 4;
+    static_assert(t::steps == 4);
 #pragma unroll
-    for (unsigned k = 0; k < t::steps; ++k) {
-      weights.load(memory.codes(turn.stage), matrix, at, k);
-      weights.get(0, to[k]);
+    for (unsigned two = 0; two < 2; ++two) {
+      code_words<t::code> words[2];
+#pragma unroll
+      for (unsigned upper = 0; upper < 2; ++upper)
+        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return load_word(block + bytes); });
+      of_group.begin(load_word(scales + two * matrix.scale_step));
+#pragma unroll
+      for (unsigned k = 0; k < 2; ++k) decode_step(of_group, words, k, to[2 * two + k]);
     }
   };
   const auto begin_stage = [&](const fragment_a(&weights)[t::steps]) {
@@ -160,6 +169,8 @@ __device__ void multiply_coded(const coded_matrix& matrix, const gpu::work_item&
     if (i < end) follow(odd), ++i;
     wgmma_wait<0>();
     release_oldest();
+#pragma unroll
+    for (int j = 0; j < t::columns / 2; ++j) sums[j] *= decltype(of_group)::sum_factor;
     if (i == work.count) break;
     end_segment(i);
 #pragma unroll

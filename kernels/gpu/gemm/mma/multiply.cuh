@@ -142,13 +142,9 @@ requires t::coded struct weight_operands<Element, t> {
       const std::byte* const block = weights + (at.first_output / panel_outputs + i) * p.block_bytes;
 #pragma unroll
       for (unsigned upper = 0; upper < 2; ++upper)
-        codes[i][upper] = load_words<t::code>(k / 2, upper, at.lane, [&](unsigned bytes) {
-          std::uint32_t word;
-          memcpy(&word, __builtin_assume_aligned(block + bytes, 4), 4);
-          return word;
-        });
-      const std::byte* const of_group = block + code_bytes_of_block(t::code) + k / 2 * p.scale_step;
-      memcpy(&scales[i], __builtin_assume_aligned(of_group + at.g * 4, 4), 4);
+        codes[i][upper] =
+            load_words<t::code>(k / 2, upper, at.lane, [&](unsigned bytes) { return load_word(block + bytes); });
+      scales[i] = load_word(block + code_bytes_of_block(t::code) + k / 2 * p.scale_step + at.g * 4);
     }
   }
   __device__ void get(int i, fragment_a& to) const { decoder<Element, t::code>()(codes[i], step, scales[i], to); }

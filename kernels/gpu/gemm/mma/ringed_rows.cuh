@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/gpu/device/nf4_pairs.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/mma/even_share.hpp"
@@ -41,10 +42,12 @@ struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t
   [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
     return 1024 + stages * (stage_bytes + 2 * sizeof(phase_barrier));
   }
+  static constexpr bool may_have_table = code == weight_element::nf4;
 };
 
 struct mapped_gemms : placed_gemms {
   std::uint32_t stages;         ///< of the ring of a block
+  std::uint32_t table_bytes;    ///< before the ring: the table of nf4_pairs, or none
   CUtensorMap maps[gemms_max];  ///< of the inputs of quantised products
 };
 
@@ -59,13 +62,13 @@ struct ring_turn {
 /// A stage: tiles of inputs, then the blocks of each panel.
 template <typename t>
 struct ring_memory {
-  std::byte* stages;
+  std::byte *table, *stages;
   phase_barrier *full, *empty;
   unsigned count;
 
   __device__ explicit ring_memory(const mapped_gemms& all) : count(all.stages) {
     std::byte* const memory = dynamic_shared<std::byte>();
-    stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
+    table = memory + (1024 - shared_address(memory) % 1024) % 1024, stages = table + all.table_bytes;
     full = reinterpret_cast<phase_barrier*>(stages + count * t::stage_bytes), empty = full + count;
   }
 };
@@ -142,19 +145,20 @@ __device__ unsigned place_of_operands(unsigned lane) {
   return row * 128 + ((packet ^ row % 8) << 4);
 }
 
-/// A warp's part of the stages of an item. `groups`: of a block.
-template <typename Element, typename t, unsigned groups>
+/// A warp's part of the stages of an item. `groups`: of a block. `Decoder`: see decode_step.
+template <typename Element, typename t, unsigned groups, typename Decoder>
 class stage_products {
   static constexpr weight_format format = {t::code, groups == 2 ? 32 : 64};
   static constexpr unsigned scale_step = groups == 2 ? scale_bytes_of_group : 0;
 
  public:
-  /// `zero`: see decoder.
-  __device__ explicit stage_products(std::uint32_t zero)
+  static constexpr float sum_factor = Decoder::sum_factor;
+
+  __device__ explicit stage_products(const Decoder& decode)
       : codes_at_(t::input_bytes + threadIdx.x / 32 * t::panel_bytes + threadIdx.x % 32 * 4),
         scales_at_(codes_at_ + code_bytes_of_block(t::code) - threadIdx.x % 32 * 4 + threadIdx.x % 32 / 4 * 4),
         inputs_at_(place_of_operands<t>(threadIdx.x % 32)),
-        decode_(zero) {}
+        decode_(decode) {}
 
   /// Decodes a block to the operands of its four steps.
   __device__ void decode(const std::byte* stage, unsigned block, fragment_a (&to)[4]) {
@@ -165,10 +169,10 @@ class stage_products {
       code_words<t::code> words[2];
 #pragma unroll
       for (unsigned upper = 0; upper < 2; ++upper)
-        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return word(codes + bytes); });
-      if (two < groups) decode_.begin(word(scales + two * scale_step));
+        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return load_word(codes + bytes); });
+      if (two < groups) decode_.begin(load_word(scales + two * scale_step));
 #pragma unroll
-      for (unsigned k = 0; k < 2; ++k) decode_(words, k, to[2 * two + k]);
+      for (unsigned k = 0; k < 2; ++k) decode_step(decode_, words, k, to[2 * two + k]);
     }
   }
 
@@ -187,10 +191,10 @@ class stage_products {
 #pragma unroll
         for (unsigned upper = 0; upper < 2; ++upper)
           words[two][upper] = load_words<t::code>(
-              two, upper, 0, [&](unsigned bytes) { return word(codes + i * block_bytes(format) + bytes); });
+              two, upper, 0, [&](unsigned bytes) { return load_word(codes + i * block_bytes(format) + bytes); });
 #pragma unroll
       for (unsigned group = 0; group < groups; ++group)
-        pairs[group] = word(scales + i * block_bytes(format) + group * scale_step);
+        pairs[group] = load_word(scales + i * block_bytes(format) + group * scale_step);
 #pragma unroll
       for (unsigned two = 0; two < 2; ++two) {
         if (two < groups) decode_.begin(pairs[two]);
@@ -199,7 +203,7 @@ class stage_products {
 #pragma unroll
         for (unsigned k = 0; k < 2; ++k) {
           fragment_a a;
-          decode_(words[two], k, a);
+          decode_step(decode_, words[two], k, a);
 #pragma unroll
           for (int j = 0; j < t::tiles_n; ++j) multiply_fragments<Element>(sums[0][j], a, b[k][j]);
         }
@@ -208,11 +212,6 @@ class stage_products {
   }
 
  private:
-  __device__ static std::uint32_t word(const std::byte* at) {
-    std::uint32_t value;
-    memcpy(&value, __builtin_assume_aligned(at, 4), 4);
-    return value;
-  }
   /// Of 32 inputs of a tile.
   __device__ void load_inputs(const std::byte* tile, unsigned two, fragment_b (&to)[2][t::tiles_n]) const {
     if constexpr (t::tiles_n == 1) {
@@ -232,14 +231,14 @@ class stage_products {
   }
 
   unsigned codes_at_, scales_at_, inputs_at_;
-  group_decoder<Element, t::code> decode_;
+  Decoder decode_;
 };
 
 /// The sums of an item by wgmma, whose operands are the inputs in shared memory and two sets of registers with decoded
 /// weights in turn (hopper.cuh).
-template <typename Element, typename t, unsigned groups>
-__device__ void multiply_by_warpgroup(const work_item& work, const ring_memory<t>& memory,
-                                      stage_products<Element, t, groups>& products, float (&sums)[t::columns / 2]) {
+template <typename Element, typename t, typename Products>
+__device__ void multiply_by_warpgroup(const work_item& work, const ring_memory<t>& memory, Products& products,
+                                      float (&sums)[t::columns / 2]) {
   fragment_a even[4], odd[4];
   ring_turn turn;
   unsigned before = 0;
@@ -283,9 +282,9 @@ __device__ void multiply_by_warpgroup(const work_item& work, const ring_memory<t
 }
 
 /// The same by mma.sync.
-template <typename Element, typename t, unsigned groups>
-__device__ void multiply_by_warps(const work_item& work, const ring_memory<t>& memory,
-                                  stage_products<Element, t, groups>& products, tile_sums<t>& sums) {
+template <typename t, typename Products>
+__device__ void multiply_by_warps(const work_item& work, const ring_memory<t>& memory, Products& products,
+                                  tile_sums<t>& sums) {
   ring_turn turn;
   for (std::uint32_t first = 0; first < work.count; first += t::blocks, turn.next(memory.count)) {
     memory.full[turn.stage].wait(turn.phase);
@@ -301,18 +300,24 @@ __device__ void multiply_by_warps(const work_item& work, const ring_memory<t>& m
   }
 }
 
-template <typename Element, typename t, unsigned groups>
-__device__ void consume(const work_item& work, const ring_memory<t>& memory, tile_sums<t>& sums) {
-  stage_products<Element, t, groups> products(
-      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+template <typename Element, typename t, typename Products>
+__device__ void consume(const work_item& work, const ring_memory<t>& memory, Products products, tile_sums<t>& sums) {
   if constexpr (t::by_warpgroup)
-    multiply_by_warpgroup(work, memory, products, reinterpret_cast<float(&)[t::columns / 2]>(sums));
+    multiply_by_warpgroup<Element, t>(work, memory, products, reinterpret_cast<float(&)[t::columns / 2]>(sums));
   else
     multiply_by_warps(work, memory, products, sums);
 #pragma unroll
   for (int j = 0; j < t::tiles_n; ++j)
 #pragma unroll
-    for (float& sum : sums[0][j]) sum *= group_decoder<Element, t::code>::sum_factor;
+    for (float& sum : sums[0][j]) sum *= Products::sum_factor;
+}
+template <typename Element, typename t, typename Decoder>
+__device__ void consume_by(const Decoder& decode, const work_item& work, const ring_memory<t>& memory,
+                           tile_sums<t>& sums) {
+  if (work.gemm->scale_step == 0)
+    consume<Element, t>(work, memory, stage_products<Element, t, 1, Decoder>(decode), sums);
+  else
+    consume<Element, t>(work, memory, stage_products<Element, t, 2, Decoder>(decode), sums);
 }
 
 template <typename Element, typename t>
@@ -321,15 +326,28 @@ __device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
   const stage_requests<t> request(all, work, memory);
   const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
   const bool requests = threadIdx.x >= t::consumers;
-  if (requests) begin_stages(request, memory, count);
+  const bool has_table = t::may_have_table && all.table_bytes > 0;
+  if (requests)
+    begin_stages(request, memory, count);
+  else if (has_table)
+    nf4_pairs<Element>::fill(memory.table, threadIdx.x, t::consumers);
   __syncthreads();
   if (requests) return request_stages(all, request, memory, count);
   const place<t> at;
   tile_sums<t> sums = {};
-  if (work.gemm->scale_step == 0)
-    consume<Element, t, 1>(work, memory, sums);
-  else
-    consume<Element, t, 2>(work, memory, sums);
+  const auto by_registers = [&] {
+    const group_decoder<Element, t::code> decode(
+        static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(work.gemm->weights) >> 60));
+    consume_by<Element, t>(decode, work, memory, sums);
+  };
+  if constexpr (t::may_have_table) {
+    if (has_table)
+      consume_by<Element, t>(nf4_pairs<Element>(memory.table), work, memory, sums);
+    else
+      by_registers();
+  } else {
+    by_registers();
+  }
   pdl_wait();  // already complete; but every thread that writes must call this
   store<Element, t>(work, all.rows, at, sums);
   if (work.gemm->when == turn::first) {
@@ -373,10 +391,13 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
     }
     const std::uint32_t each = blocks_of_sm(all.items, what.profile);
     all.stages = ring_stages<r>(each, what.profile);
+    constexpr std::uint32_t table_bytes = nf4_pairs<half>::table_bytes;
+    if (r::may_have_table && r::ring_bytes(all.stages) + table_bytes <= even_share(each, what.profile))
+      all.table_bytes = table_bytes;
     const auto kernel =
         what.type == element::f16 ? matmul_ringed_kernel<half, t, code> : matmul_ringed_kernel<bf16, t, code>;
-    const std::size_t shared_bytes =
-        std::max({r::ring_bytes(all.stages), shared_bytes_for<t>(all), even_share(each, what.profile)});
+    const std::size_t shared_bytes = std::max(
+        {r::ring_bytes(all.stages) + all.table_bytes, shared_bytes_for<t>(all), even_share(each, what.profile)});
     if (const auto done = allow_shared_bytes(kernel, shared_bytes); !done) return done;
     return launch({"matmul", {all.items}, {r::consumers + r::producers}, shared_bytes, what.in, true}, kernel, all);
   };

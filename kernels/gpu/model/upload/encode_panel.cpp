@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t group_max = 128;
 
 /// The 16 neighbouring bytes that have an output's codes of a step, or of two steps for codes of 4 bits: which inputs
-/// each byte is made of. `low` are its lower bits: a magnitude, or a code of 4 bits. `high` are the others: a sign, or
-/// another code.
+/// each byte is made of. `low`: whose code it has, or of which codes of 4 bits its lower half. `high`: whose code of 4
+/// bits its upper half is, or whose sign its highest bit in fp8.
 template <weight_element code>
 struct code_unit {
   static constexpr bool is_byte = code_bits(code) == 8;
@@ -28,7 +28,7 @@ struct code_unit {
     for (std::uint8_t input = 0; input < inputs; ++input) {
       const code_place at = place_of_code(code, 0, input);
       (at.bit == 0 ? low : high)[at.byte] = input;
-      if (is_byte) high[byte_of_sign(at.byte)] = input;
+      if (is_byte) high[code == weight_element::fp8 ? byte_of_sign(at.byte) : at.byte] = input;
     }
   }
 };
@@ -42,9 +42,7 @@ void put_codes(std::span<const std::uint8_t> codes, std::uint32_t first, std::ui
     for (std::size_t n = 0; n < unit.inputs; ++n) {
       const std::uint8_t bits = codes[i + n];
       if constexpr (code == weight_element::int8) {
-        const int q = static_cast<std::int8_t>(bits);
-        low[n] = static_cast<std::uint8_t>(std::min(q < 0 ? -q : q, 127)),
-        high[n] = bits & 128;  // a file may have -128
+        low[n] = bits ^ 128, high[n] = 0;  // + 128
       } else if constexpr (code == weight_element::fp8) {
         low[n] = bits & 127, high[n] = bits & 128;
       } else {
