@@ -30,13 +30,14 @@ struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t
   static constexpr bool lays_down = false;
   static constexpr unsigned panels = ring_tiling::outputs / panel_outputs;
   static constexpr unsigned consumers = 32 * panels, producers = 32;
-  /// Of a stage, in blocks of 64 inputs: all panels have 8 KB of codes.
-  static constexpr unsigned blocks = (8 << 10) / (panels * code_bytes_of_block(code));
+  /// Of a stage, in blocks of 64 inputs: a panel has 2 KB of codes.
+  static constexpr unsigned blocks = (2 << 10) / code_bytes_of_block(code);
   static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
   /// Whether the inputs are operands of wgmma, which reads them once for 64 outputs. It was slower with 1 and 8 rows,
-  /// because decoding waits for the instructions of two blocks before. Two sets of registers take turns in a stage.
-  static constexpr bool by_warpgroup = t::columns >= 32 && blocks % 2 == 0;
+  /// because decoding waits for the instructions of two blocks before.
+  static constexpr bool by_warpgroup = t::columns >= 32;
+  static_assert(blocks % 2 == 0);  // two sets of registers take turns in a stage
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;
   static_assert(panel_bytes % 16 == 0 && input_tile % 1024 == 0);
   [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
@@ -367,10 +368,10 @@ __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<
 #endif
 }
 
-/// Bytes of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
-inline constexpr std::uint32_t bytes_on_their_way = 60 << 10;
 template <typename r>
 std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
+  // Of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
+  constexpr std::uint32_t bytes_on_their_way = (r::panels == 4 ? 60 : 72) << 10;
   std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, 4u);
   while (stages > 2 && r::ring_bytes(stages) > even_share(each, profile)) --stages;
   return stages;
