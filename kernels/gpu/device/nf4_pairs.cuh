@@ -1,9 +1,9 @@
 #pragma once
 #include "kernels/gpu/device/codes.cuh"
 
-/// Decodes NF4 by a table in shared memory. By registers (codes.cuh), eight codes take some 21 instructions that an SM
-/// of Hopper executes at half rate, and with few rows these took longer than the codes take to arrive; by the table
-/// they take eight, and four loads.
+/// Decodes NF4 with a table in shared memory. With one in registers (codes.cuh), eight codes take some 21 instructions
+/// that an SM of Hopper executes at half rate, and with few rows these took longer than the codes take to arrive; by
+/// the table they take eight, and four loads.
 namespace skein::kernels::gpu {
 
 /// The two weights of each byte, not scaled, once for each lane, so that the loads of a warp have no bank conflicts:
@@ -44,7 +44,7 @@ class nf4_pairs {
   }
 
   const std::byte* own_;
-  std::uint32_t scales_[2];
+  std::uint32_t scales_[2] = {};
 };
 
 }  // namespace skein::kernels::gpu

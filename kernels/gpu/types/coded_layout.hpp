@@ -24,8 +24,10 @@ inline constexpr std::uint32_t panel_outputs = 16;
 inline constexpr std::uint32_t block_inputs = 64;
 inline constexpr std::uint32_t step_inputs = 16;
 inline constexpr float half_scale_factor = 256;
-/// A larger scale would make 4 * 256 times it infinite in fp16.
-inline constexpr float half_scale_max = 63;
+/// Up to this scale all weights, up to 448 times the scale in fp8, are finite in fp16.
+inline constexpr float half_scale_max = 146;
+/// Up to this scale group_decoder (device/codes.cuh) decodes to bf16.
+inline constexpr float bf16_scale_max = 16384;
 
 [[nodiscard]] constexpr std::uint32_t code_bytes_of_block(weight_element e) {
   return panel_outputs * block_inputs * code_bits(e) / 8;

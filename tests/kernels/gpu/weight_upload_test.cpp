@@ -109,6 +109,22 @@ BOOST_AUTO_TEST_CASE(what_is_beyond_an_fp16_becomes_its_largest_value) {
   BOOST_TEST((place.read(in) == std::vector<float>{65504, -65504, 1, -65504}));
 }
 
+BOOST_AUTO_TEST_CASE(groups_whose_scale_is_too_large_are_counted) {
+  const auto count = [](float largest, element type) {
+    const std::vector<float> row(64, largest);
+    const auto bytes = encode(row, dtype::f32);
+    const weight_format format{weight_element::int8, 32};
+    std::vector<std::byte> panel(kernels::gpu::coded_bytes(format, 16, 64));
+    std::vector<float> scratch;
+    return kernels::gpu::encode_panel(view_of(bytes, dtype::f32, {1, 64}), type, format, 64, panel.data(), scratch);
+  };
+  BOOST_TEST(count(127 * 145.0f, element::f16) == 0u);
+  BOOST_TEST(count(127 * 147.0f, element::f16) == 2u);
+  BOOST_TEST(count(127 * 16384.0f, element::bf16) == 0u);
+  BOOST_TEST(count(127 * 17000.0f, element::bf16) == 2u);
+  BOOST_TEST(count(127 * 17000.0f, element::f32) == 0u);
+}
+
 // Which a checkpoint in bf16 meets on a GPU without bf16, so it is said.
 BOOST_AUTO_TEST_CASE(a_bf16_beyond_fp16_is_refused) {
   const auto outcome = [](const std::vector<float>& values, bool in_turn) {
@@ -198,6 +214,18 @@ BOOST_AUTO_TEST_CASE(a_thread_that_finds_no_memory_ends_the_upload) {
     const failing_new_elsewhere lack(columns * sizeof(float));  // a row as numbers of 32 bits
     BOOST_CHECK_THROW(upload.run(), std::bad_alloc);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_scale_that_cannot_be_decoded_is_refused) {
+  const std::vector<float> row(64, 127 * 17000.0f);
+  const auto bytes = encode(row, dtype::f32);
+  const weight_format format{weight_element::int4, 64};
+  const device_buffer<std::byte> place(kernels::gpu::coded_bytes(format, 64, 64));
+  weight_upload upload({}, bytes.size());
+  upload.add_coded(place.data(), view_of(bytes, dtype::f32, {1, 64}), element::bf16, format, 64, 64);
+  BOOST_CHECK_EXCEPTION(upload.run(), kernels::gpu::device_failure, [](const kernels::gpu::device_failure& failure) {
+    return failure.why().message == "1 groups of quantised weights have a scale above 16384";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_send_is_nothing_to_wait_for) {

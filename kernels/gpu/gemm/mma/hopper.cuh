@@ -19,7 +19,7 @@
 /// same chain of instructions as in matmul_hopper.cu; segments are added as in the other kernels of this folder.
 ///
 /// Floor: 2 * rows * weights / FLOP rate. For 16 inputs by 64 outputs, wgmma takes columns / 2 cycles, and decoding
-/// some 13 (int4) to 30 (bf16 from int8) of the cycles in which the four schedulers of an SM issue instructions.
+/// some 12 (int8) to 22 (NF4) of the cycles in which the four schedulers of an SM issue instructions.
 namespace skein::kernels::gpu::mma {
 
 /// A stage has inputs first, because their rows begin at multiples of 1024 bytes.

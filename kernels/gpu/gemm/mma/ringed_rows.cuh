@@ -371,7 +371,7 @@ __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<
 template <typename r>
 std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
   // Of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
-  constexpr std::uint32_t bytes_on_their_way = (r::panels == 4 ? 60 : 72) << 10;
+  constexpr std::uint32_t bytes_on_their_way = (r::panels == 4 ? 60 : 70) << 10;
   std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, 4u);
   while (stages > 2 && r::ring_bytes(stages) > even_share(each, profile)) --stages;
   return stages;
@@ -393,6 +393,7 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
     const std::uint32_t each = blocks_of_sm(all.items, what.profile);
     all.stages = ring_stages<r>(each, what.profile);
     constexpr std::uint32_t table_bytes = nf4_pairs<half>::table_bytes;
+    static_assert(table_bytes % 1024 == 0);  // stages begin at multiples of that
     if (r::may_have_table && r::ring_bytes(all.stages) + table_bytes <= even_share(each, what.profile))
       all.table_bytes = table_bytes;
     const auto kernel =

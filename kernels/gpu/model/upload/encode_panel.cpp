@@ -84,8 +84,9 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
               : bf16_to_f32(quantise_group(format.element, std::span(scratch).subspan(begin, count), of_group, of_row));
       if (one_scale) value = bf16_to_f32(of_row);  // NaN also if the code of NaN is in another group
       std::uint16_t scale = f32_to_bf16(value);
+      const float scale_max = type == element::f16 ? half_scale_max : bf16_scale_max;
+      if (type != element::f32 && (value > scale_max || value < -scale_max)) ++beyond;
       if (type == element::f16) {
-        if (value > half_scale_max || value < -half_scale_max) ++beyond;
         scale = f32_to_f16(std::clamp(value, -half_scale_max, half_scale_max) * half_scale_factor);
       }
       for (std::uint32_t i = 0; i < count; i += std::min(count, block_inputs)) {

@@ -232,7 +232,7 @@ void weight_upload::fill_coded(std::byte* piece, const job& which, std::vector<f
     const tensor_view panel = rows_of(from, first, std::clamp<std::int64_t>(from.shape[0] - first, 0, panel_outputs));
     beyond += encode_panel(panel, type, format, width, piece, scratch);
   }
-  beyond_f16_ += beyond;
+  (type == element::f16 ? beyond_f16_ : beyond_scale_) += beyond;
 }
 
 void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) {
@@ -313,6 +313,11 @@ void weight_upload::run() {
         {error_kind::unsupported,
          std::to_string(beyond_f16_) + " weights are beyond the range of fp16; use bf16, or fp32 on a GPU without it",
          "dtype"});
+  if (beyond_scale_ > 0)
+    throw device_failure({error_kind::unsupported,
+                          std::to_string(beyond_scale_) + " groups of quantised weights have a scale above " +
+                              std::to_string(static_cast<int>(bf16_scale_max)),
+                          "model"});
 }
 
 }  // namespace skein::kernels::gpu

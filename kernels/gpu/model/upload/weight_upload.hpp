@@ -41,8 +41,8 @@ class weight_upload {
                 std::uint32_t width);
 
   /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure,
-  /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes, and what a thread threw that
-  /// converts, such as std::bad_alloc.
+  /// with unsupported if a bf16 weight is beyond the range of the fp16 that it becomes or a scale is too large, and
+  /// what a thread threw that converts, such as std::bad_alloc.
   void run();
 
  private:
@@ -78,7 +78,8 @@ class weight_upload {
   std::size_t longest_line_ = 0;  ///< bytes
   std::vector<tensor> tensors_;
   std::vector<job> jobs_;
-  std::atomic<std::uint64_t> beyond_f16_ = 0;  ///< weights that became fp16 and are too large for it
+  std::atomic<std::uint64_t> beyond_f16_ = 0;    ///< weights that became fp16 and are too large for it
+  std::atomic<std::uint64_t> beyond_scale_ = 0;  ///< groups of codes whose scale is too large beside bf16 activations
 };
 
 }  // namespace skein::kernels::gpu
