@@ -359,8 +359,8 @@ requires(code != weight_element::nf4) class group_decoder<bf16, code> {
     return codes::product<bf16>(word << 4 & 0x07f007f0, factor) ^ (word & 0x80008000);
   }
 
-  std::uint32_t factor_[2][2] = {},
-                less_[2] = {};  // those that a kind of code does not use are left out by the compiler
+  // Those that a kind of code does not use are left out by the compiler.
+  std::uint32_t factor_[2][2] = {}, less_[2] = {};
 };
 
 /// Sixteen outputs by 16 inputs of a group, as the operand of an instruction's wide side. `Decoder`: a group_decoder or

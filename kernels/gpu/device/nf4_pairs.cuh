@@ -2,8 +2,8 @@
 #include "kernels/gpu/device/codes.cuh"
 
 /// Decodes NF4 with a table in shared memory. With one in registers (codes.cuh), eight codes take some 21 instructions
-/// that an SM of Hopper executes at half rate, and with few rows these took longer than the codes take to arrive; by
-/// the table they take eight, and four loads.
+/// that an SM of Hopper executes at half rate, and with few rows executing them took longer than loading the codes.
+/// With this table there are eight, and four loads.
 namespace skein::kernels::gpu {
 
 /// The two weights of each byte, not scaled, once for each lane, so that the loads of a warp have no bank conflicts:
