@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_scale_that_cannot_be_decoded_is_refused) {
   const std::vector<float> row(64, 127 * 17000.0f);
   const auto bytes = encode(row, dtype::f32);
   const weight_format format{weight_element::int4, 64};
-  const device_buffer<std::byte> place(kernels::gpu::coded_bytes(format, 64, 64));
+  const kernels::gpu::device_buffer<std::byte> place(kernels::gpu::coded_bytes(format, 64, 64));
   weight_upload upload({}, bytes.size());
   upload.add_coded(place.data(), view_of(bytes, dtype::f32, {1, 64}), element::bf16, format, 64, 64);
   BOOST_CHECK_EXCEPTION(upload.run(), kernels::gpu::device_failure, [](const kernels::gpu::device_failure& failure) {
