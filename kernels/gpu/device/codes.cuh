@@ -315,22 +315,20 @@ class group_decoder {
 
 /// To bf16 by one fused multiply-add for two weights. Of int8 the byte q + 128 is a subnormal number, or one of the
 /// next exponent, 2^-133 * (q + 128); times 2^113 * scale, less 2^-13 * scale, it is 2^-20 * scale * q, rounded once as
-/// the weight is. So are the nibbles q + 8 of int4 at bits 0 and 16, and 16 times that at bits 4 and 20; and the
-/// magnitude of fp8 is 2^-120 times its value. Without the factor of 2^-20, scales from 2^-6 on would be infinite; with
-/// it they may be up to 2^14, and weights down to 2^-106.
+/// the weight is. So are the nibbles q + 8 of int4 at bits 0 and 16, and 16 times that at bits 4 and 20. Without the
+/// factor of 2^-20, scales from 2^-6 on would be infinite; with it they may be up to 2^14, and weights down to 2^-106.
 template <weight_element code>
-requires(code != weight_element::nf4) class group_decoder<bf16, code> {
+requires(code == weight_element::int8 || code == weight_element::int4) class group_decoder<bf16, code> {
  public:
   static constexpr float sum_factor = 1 << 20;
 
   __device__ explicit group_decoder(std::uint32_t) {}
 
   __device__ void begin(scale_pair scales) {
-    // 2^113 or 2^100, and 2^109; -2^-13 or -2^-17
-    constexpr std::uint32_t first = code == weight_element::fp8 ? 0x71807180 : 0x78007800, second = 0x76007600;
-    constexpr std::uint32_t less = code == weight_element::int8 ? 0xb900b900 : 0xb700b700;
-    const std::uint32_t factors[2] = {codes::product<bf16>(scales, first), codes::product<bf16>(scales, second)};
-    const std::uint32_t offsets = codes::product<bf16>(scales, less);
+    const std::uint32_t factors[2] = {codes::product<bf16>(scales, 0x78007800),   // 2^113
+                                      codes::product<bf16>(scales, 0x76007600)};  // 2^109
+    const std::uint32_t offsets =
+        codes::product<bf16>(scales, code == weight_element::int8 ? 0xb900b900 : 0xb700b700);  // -2^-13 or -2^-17
 #pragma unroll
     for (unsigned upper = 0; upper < 2; ++upper) {
       less_[upper] = one_scale(offsets, upper);
@@ -344,9 +342,6 @@ requires(code != weight_element::nf4) class group_decoder<bf16, code> {
     if constexpr (code == weight_element::int8) {
       to[0] = codes::fused<bf16>(codes::bytes_of_pair(words.of[step], 0, 0), factor, less);
       to[1] = codes::fused<bf16>(codes::bytes_of_pair(words.of[step], 1, 0), factor, less);
-    } else if constexpr (code == weight_element::fp8) {
-      to[0] = fp8_pair(words.of[step], factor);
-      to[1] = fp8_pair(codes::select(words.of[step], 0, 0x2301), factor);
     } else {
       const std::uint32_t word = words.of[0] >> 8 * step;
       to[0] = codes::fused<bf16>(word & 0x000f000f, factor, less);
@@ -355,12 +350,7 @@ requires(code != weight_element::nf4) class group_decoder<bf16, code> {
   }
 
  private:
-  __device__ static std::uint32_t fp8_pair(std::uint32_t word, std::uint32_t factor) {
-    return codes::product<bf16>(word << 4 & 0x07f007f0, factor) ^ (word & 0x80008000);
-  }
-
-  // Those that a kind of code does not use are left out by the compiler.
-  std::uint32_t factor_[2][2] = {}, less_[2] = {};
+  std::uint32_t factor_[2][2] = {}, less_[2] = {};  // int8 has no second factor
 };
 
 /// Sixteen outputs by 16 inputs of a group, as the operand of an instruction's wide side. `Decoder`: a group_decoder or
@@ -373,6 +363,23 @@ __device__ void decode_step(const Decoder& decode, const code_words<code> (&both
     std::uint32_t two[2];
     decode(both[upper], upper, step, two);
     to[upper] = two[0], to[2 + upper] = two[1];
+  }
+}
+
+/// A lane's part of a block, as the operands of its four steps. `codes`: the first word of the lane; `scales`: its
+/// pair, and `scale_step` bytes behind it that of the second group, if there are two `groups`.
+template <weight_element code, unsigned groups, typename Decoder>
+__device__ void decode_operands(Decoder& decode, const std::byte* codes, const std::byte* scales,
+                                std::uint32_t scale_step, std::uint32_t (&to)[4][4]) {
+#pragma unroll
+  for (unsigned two = 0; two < 2; ++two) {
+    code_words<code> words[2];
+#pragma unroll
+    for (unsigned upper = 0; upper < 2; ++upper)
+      words[upper] = load_words<code>(two, upper, 0, [&](unsigned bytes) { return load_word(codes + bytes); });
+    if (two < groups) decode.begin(load_word(scales + two * scale_step));
+#pragma unroll
+    for (unsigned k = 0; k < 2; ++k) decode_step(decode, words, k, to[2 * two + k]);
   }
 }
 

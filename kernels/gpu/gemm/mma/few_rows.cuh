@@ -14,9 +14,9 @@
 /// take less time, although each loads the inputs. The sums are the same chains of products and have the same bits.
 /// With int4, which has the fewest instructions, it takes longer.
 ///
-/// Floor: bytes of codes and scales / bandwidth. For a block of 16 outputs by 64 inputs the warps issue 97 (int4), 130
-/// (int8) or 197 (NF4) instructions. The four schedulers of an H100 could issue them in 0.3 to 0.6 of the time in which
-/// the block arrives, but each instruction waits for the one before it.
+/// Floor: bytes of codes and scales / bandwidth. For a block of 16 outputs by 64 inputs the warps issue 97 (int4),
+/// about 130 (int8) or 197 (NF4) instructions. The four schedulers of an H100 could issue them in 0.3 to 0.6 of the
+/// time in which the block arrives, but each instruction waits for the one before it.
 namespace skein::kernels::gpu::mma {
 
 /// Inputs of a chunk, in blocks of 64, and chunks in shared memory at once.

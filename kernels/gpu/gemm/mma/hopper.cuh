@@ -19,7 +19,8 @@
 /// same chain of instructions as in matmul_hopper.cu; segments are added as in the other kernels of this folder.
 ///
 /// Floor: 2 * rows * weights / FLOP rate. For 16 inputs by 64 outputs, wgmma takes columns / 2 cycles, and decoding
-/// some 12 (int8) to 22 (NF4) of the cycles in which the four schedulers of an SM issue instructions.
+/// some 14 (int8) to 30 (NF4) of the cycles in which the four schedulers of an SM issue instructions, by their count
+/// here.
 namespace skein::kernels::gpu::mma {
 
 /// A stage has inputs first, because their rows begin at multiples of 1024 bytes.
@@ -129,16 +130,7 @@ __device__ void multiply_coded(const coded_matrix& matrix, const gpu::work_item&
         memory.codes(turn.stage) + at.first_output / panel_outputs * matrix.block_bytes + at.lane * 4;
     const std::byte* const scales = block + code_bytes_of_block(t::code) - at.lane * 4 + at.g * 4;
     static_assert(t::steps == 4);
-#pragma unroll
-    for (unsigned two = 0; two < 2; ++two) {
-      code_words<t::code> words[2];
-#pragma unroll
-      for (unsigned upper = 0; upper < 2; ++upper)
-        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return load_word(block + bytes); });
-      of_group.begin(load_word(scales + two * matrix.scale_step));
-#pragma unroll
-      for (unsigned k = 0; k < 2; ++k) decode_step(of_group, words, k, to[2 * two + k]);
-    }
+    decode_operands<t::code, 2>(of_group, block, scales, matrix.scale_step, to);
   };
   const auto begin_stage = [&](const fragment_a(&weights)[t::steps]) {
     const descriptor inputs = tile_descriptor(memory.inputs(turn.stage));

@@ -165,16 +165,7 @@ class stage_products {
   __device__ void decode(const std::byte* stage, unsigned block, fragment_a (&to)[4]) {
     const std::byte* const codes = stage + codes_at_ + block * block_bytes(format);
     const std::byte* const scales = stage + scales_at_ + block * block_bytes(format);
-#pragma unroll
-    for (unsigned two = 0; two < 2; ++two) {
-      code_words<t::code> words[2];
-#pragma unroll
-      for (unsigned upper = 0; upper < 2; ++upper)
-        words[upper] = load_words<t::code>(two, upper, 0, [&](unsigned bytes) { return load_word(codes + bytes); });
-      if (two < groups) decode_.begin(load_word(scales + two * scale_step));
-#pragma unroll
-      for (unsigned k = 0; k < 2; ++k) decode_step(decode_, words, k, to[2 * two + k]);
-    }
+    decode_operands<t::code, groups>(decode_, codes, scales, scale_step, to);
   }
 
   /// Adds the products of `count` blocks, from the first one at `stage` on.

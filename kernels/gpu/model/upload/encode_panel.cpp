@@ -86,9 +86,8 @@ std::size_t encode_panel(const tensor_view& from, element type, weight_format fo
       std::uint16_t scale = f32_to_bf16(value);
       const float scale_max = type == element::f16 ? half_scale_max : bf16_scale_max;
       if (type != element::f32 && (value > scale_max || value < -scale_max)) ++beyond;
-      if (type == element::f16) {
+      if (type == element::f16)
         scale = f32_to_f16(std::clamp(value, -half_scale_max, half_scale_max) * half_scale_factor);
-      }
       for (std::uint32_t i = 0; i < count; i += std::min(count, block_inputs)) {
         const std::uint32_t input = begin + i, within = input % block_inputs;
         std::byte* const block = panel + std::size_t{input} / block_inputs * bytes;
