@@ -94,22 +94,14 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t
       : "memory");
 }
 
-/// The same with a map of describe_tiles: its box that begins at row `row` and tile `tile`.
+/// The same with a map of describe_tiles: its box that begins at row `row` and tile `tile`. With one of
+/// describe_blocks: at block `row` and panel `tile`.
 __device__ inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile,
                                   phase_barrier& arrived, cache_use use) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
       " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(to)),
       "l"(&map), "r"(0), "r"(row), "r"(tile), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
-      : "memory");
-}
-
-/// Copies bytes; addresses and size are multiples of 16.
-__device__ inline void copy_bytes(void* to, const void* from, unsigned bytes, phase_barrier& arrived, cache_use use) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
       : "memory");
 }
 
@@ -162,9 +154,6 @@ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, st
 inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile, phase_barrier& arrived,
                        cache_use) {
   emulator::fetch_box(to, map, 0, row, tile, arrived.state);
-}
-inline void copy_bytes(void* to, const void* from, unsigned bytes, phase_barrier& arrived, cache_use) {
-  emulator::fetch_bytes(to, from, bytes, arrived.state);
 }
 inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
                       std::uint32_t part, bool adds) {

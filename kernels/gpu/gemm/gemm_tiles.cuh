@@ -74,7 +74,7 @@ struct placed_gemm {
 struct placed_gemms {
   placed_gemm of[gemms_max_of_turn];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
-  bool pdl_early_launch;
+  bool pdl_early_launch, pdl_runs_beside;
 };
 
 /// The outputs as TMA sees them: [segment, row, output].

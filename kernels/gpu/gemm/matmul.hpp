@@ -76,6 +76,10 @@ struct gemm {
   /// own: the next kernel may start while the kernels before this launch still run, because it reads none of their
   /// outputs before it waits for this launch.
   bool pdl_early_launch = false;
+  /// PDL, for matmul_hopper with more than 64 rows. Read from the first product of a launch: the next kernel is another
+  /// one of GEMMs that reads none of its outputs, and does not wait for it before it reads (`beside` in
+  /// mma/shapes.cuh). It starts when the kernels before this launch have ended.
+  bool pdl_runs_beside = false;
   turn when = turn::any;
   /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh).
   std::uint32_t* done = nullptr;

@@ -12,6 +12,8 @@ bool hopper_splits(std::span<const gemm>, std::uint32_t) { return false; }
 
 bool hopper_pairs(std::span<const gemm>, std::uint32_t, std::uint32_t) { return false; }
 
+std::uint32_t hopper_blocks(std::span<const gemm>, std::uint32_t, std::uint32_t) { return 0; }
+
 result<void> matmul_hopper(stream_handle, element, std::span<const gemm>, const std::uint32_t*, std::uint32_t) {
   check(false);
   return {};

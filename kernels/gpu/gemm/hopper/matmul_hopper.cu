@@ -93,6 +93,13 @@ bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t
          are_pairs_faster(gemms, rows, sm_count);
 }
 
+std::uint32_t hopper_blocks(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count) {
+  const std::uint32_t columns = rows_room <= 128 ? 128 : fastest_width(gemms, rows_room, true, sm_count).columns;
+  std::uint32_t blocks = 0;
+  for (const gemm& p : gemms) blocks += (p.matrix.outputs + 127) / 128 * ((rows_room + columns - 1) / columns);
+  return blocks;
+}
+
 result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
                            std::uint32_t rows_room) {
   check_gemms(type, gemms);

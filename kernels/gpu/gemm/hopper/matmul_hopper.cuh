@@ -71,6 +71,7 @@ __device__ void produce(const placed_gemms& all, const block_memory& memory) {
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
   if (all.pdl_early_launch) pdl_launch_dependents();
   pdl_wait();
+  if (all.pdl_runs_beside) pdl_launch_dependents();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   std::uint32_t i = early;
@@ -210,7 +211,7 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
   if (!sm_count) return sm_count.error();
   placed_gemms all{};
   all.rows = rows;
-  all.pdl_early_launch = gemms.front().pdl_early_launch;
+  all.pdl_early_launch = gemms.front().pdl_early_launch, all.pdl_runs_beside = gemms.front().pdl_runs_beside;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   ways_out<t> out{};
   for (const gemm& p : gemms) {

@@ -21,4 +21,7 @@ namespace skein::kernels::gpu {
 /// would leave SMs idle or require narrow tiles, and if exchanging the sums takes less time than that.
 [[nodiscard]] bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count);
 
+/// The blocks of a launch of whole products, with more than 64 rows.
+[[nodiscard]] std::uint32_t hopper_blocks(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count);
+
 }  // namespace skein::kernels::gpu

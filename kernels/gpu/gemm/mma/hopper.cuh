@@ -46,12 +46,12 @@ struct hopper_tiling
 };
 
 struct coded_matrix {
-  const std::byte* weights;
-  std::size_t stride;  ///< bytes from panel to panel
-  std::uint32_t block_bytes, scale_step, panels;
+  CUtensorMap blocks;
+  std::uint32_t block_bytes, scale_step;
 };
 struct coded_gemms : gpu::placed_gemms {
   coded_matrix matrices[gemms_max_of_turn];
+  bool has_inputs;  // complete when the kernel starts, which still waits before it writes
 };
 
 template <typename t>
@@ -69,24 +69,17 @@ struct hopper_memory {
   [[nodiscard]] __device__ std::byte* codes(unsigned stage) const { return inputs(stage) + t::input_bytes; }
 };
 
-/// Requests the stages of all tiles of a block; for the lanes of a warp.
+/// Requests the stages of all tiles of a block; for one thread.
 template <typename t>
 __device__ void request_tiles(const coded_gemms& all, const hopper_memory<t>& memory) {
-  const unsigned lane = threadIdx.x % 32;
   const std::uint32_t tiles = all.items * all.row_tiles;
   const auto copy_codes = [&](const gpu::work_item& work, std::uint32_t i, unsigned stage) {
     const coded_matrix& p = all.matrices[work.which];
-    const std::uint32_t first = work.output / panel_outputs, panels = min(t::panels, p.panels - first);
-    phase_barrier& full = memory.full[stage];
-    if (lane == 0) full.arrive_expecting(panels * p.block_bytes);
-    if (lane < panels)
-      copy_bytes(memory.codes(stage) + lane * p.block_bytes,
-                 p.weights + (first + lane) * p.stride + std::size_t{work.first + i} * p.block_bytes, p.block_bytes,
-                 full, cache_use::streamed);
+    memory.full[stage].arrive_expecting(t::panels * p.block_bytes + t::input_bytes);
+    copy_tiles(memory.codes(stage), p.blocks, work.first + i, work.output / panel_outputs, memory.full[stage],
+               cache_use::streamed);
   };
   const auto copy_inputs = [&](const gpu::work_item& work, std::uint32_t i, unsigned stage) {
-    if (lane != 0) return;
-    memory.full[stage].arrive_expecting(t::input_bytes);
     copy_tile(memory.inputs(stage), work.gemm->inputs, (work.first + i) * matrix_tile, work.row, memory.full[stage],
               cache_use::shared);
   };
@@ -94,7 +87,7 @@ __device__ void request_tiles(const coded_gemms& all, const hopper_memory<t>& me
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_codes(work, i, i);
   if (all.pdl_early_launch) pdl_launch_dependents();
-  pdl_wait();
+  if (!all.has_inputs) pdl_wait();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   if (early == t::stages)
@@ -106,7 +99,6 @@ __device__ void request_tiles(const coded_gemms& all, const hopper_memory<t>& me
     for (; i < work.count; ++i, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
       copy_codes(work, i, turn.stage), copy_inputs(work, i, turn.stage);
-      warp_barrier();  // a lane that falls two phases behind would wait for ever
     }
     tile += gridDim.x;
     if (tile >= tiles) break;
@@ -176,13 +168,13 @@ __global__ void __launch_bounds__(t::threads, 1)
 #if defined(SKEIN_HAS_WGMMA)
   const hopper_memory<t> memory;
   if (threadIdx.x == t::consumers) {
-    for (int i = 0; i < t::stages; ++i) memory.full[i].init(2), memory.empty[i].init(t::consumers / 32);
+    for (int i = 0; i < t::stages; ++i) memory.full[i].init(1), memory.empty[i].init(t::consumers / 32);
     publish_barriers();
   }
   __syncthreads();
   if (threadIdx.x >= t::consumers) {
     keep_registers<24>();
-    if (threadIdx.x < t::consumers + 32) request_tiles<t>(all, memory);
+    if (threadIdx.x == t::consumers) request_tiles<t>(all, memory);
     return;
   }
   take_registers<240>();
@@ -220,16 +212,16 @@ result<void> launch_hopper_tiles(const tile_launch& what, void (*of_halves)(code
                                  void (*of_bf16)(coded_gemms, ways_out<t>)) {
   coded_gemms all{};
   all.rows = what.rows, all.row_tiles = (what.rows + t::columns - 1) / t::columns;
-  all.pdl_early_launch = what.gemms.front().pdl_early_launch;
+  all.pdl_early_launch = what.gemms.front().pdl_early_launch, all.has_inputs = what.beside > 0;
   ways_out<t> out{};
   for (const gemm& p : what.gemms) {
     const device_matrix& m = p.matrix;
     const std::uint32_t width = padded(m.inputs);
     coded_matrix& codes = all.matrices[all.count];
-    codes.weights = static_cast<const std::byte*>(m.data), codes.block_bytes = block_bytes(m.format);
-    codes.stride = std::size_t{width} / block_inputs * codes.block_bytes;
+    codes.block_bytes = block_bytes(m.format);
     codes.scale_step = scale_groups_of_block(m.format) == 1 ? 0 : scale_bytes_of_group;
-    codes.panels = padded(m.outputs) / panel_outputs;
+    codes.blocks = describe_blocks(m.data, codes.block_bytes, width / block_inputs, padded(m.outputs) / panel_outputs,
+                                   1, t::panels);
     gpu::placed_gemm& to = all.of[all.count];
     if (can_be_sent(p)) to.is_sent = true, out.of[all.count] = describe_out<t>(what.type, p, what.rows);
     to.inputs = make_map(what.type, p.in,
@@ -243,7 +235,7 @@ result<void> launch_hopper_tiles(const tile_launch& what, void (*of_halves)(code
   }
   const auto kernel = what.type == element::f16 ? of_halves : of_bf16;
   if (const auto done = allow_shared_bytes(kernel, t::shared_bytes); !done) return done;
-  const std::uint32_t blocks = std::min(all.items * all.row_tiles, what.profile.sm_count);
+  const std::uint32_t blocks = std::min(all.items * all.row_tiles, what.profile.sm_count - what.beside);
   return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, what.in, true}, kernel, all, out);
 }
 

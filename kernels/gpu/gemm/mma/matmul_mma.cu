@@ -93,10 +93,16 @@ result<void> launch_plain(mma_shape shape, const tile_launch& what) {
   return start_tiles(shape, what.work, start);
 }
 
-/// The width of tiles for launch_hopper: the time of a tile is that of matmul_hopper.cu.
-std::uint32_t choose_columns(const tile_launch& what) {
+/// The tiles of 128 outputs of a launch, for each tile of rows.
+std::uint32_t output_tiles(const tile_launch& what) {
   std::uint32_t tiles = 0;
   for (const gemm& p : what.gemms) tiles += (p.matrix.outputs + 127) / 128 * (what.work == takes::one ? p.segments : 1);
+  return tiles;
+}
+
+/// The width of tiles for launch_hopper: the time of a tile is that of matmul_hopper.cu.
+std::uint32_t choose_columns(const tile_launch& what) {
+  const std::uint32_t tiles = output_tiles(what);
   constexpr std::array columns = {128u, 192u, 256u};
   const auto possible =
       std::span(columns).first(what.work == takes::sum_of_all ? 2 : 3);  // of 256, sums need registers
@@ -127,12 +133,20 @@ bool can_use_warpgroups(const tile_launch& what) {
                               : std::ranges::all_of(what.gemms, is_whole));
 }
 
-/// Whether launch_ringed computes a launch with quantised products. With more than 32 rows, too few of its blocks run
-/// at once for launches whose products wait for others.
-bool is_ringed(const tile_launch& what) {
-  return what.profile.has_wgmma && hopper_is_built() &&
-         what.rows <= (has_turns(what.gemms) ? 32 : static_cast<std::uint32_t>(few_columns));
+/// The SMs for which launch_hopper takes no longer if `first`, of products of 16 bits that it does not need, runs on
+/// the others meanwhile: those of the blocks of `first`. Otherwise 0.
+std::uint32_t sms_beside(const tile_launch& first, const tile_launch& what) {
+  if (is_quantised(first.gemms.front()) || !can_use_warpgroups(first)) return 0;
+  if (!is_quantised(what.gemms.front()) || !can_use_warpgroups(what)) return 0;
+  const std::uint32_t columns = choose_columns(what), sms = what.profile.sm_count;
+  const std::uint32_t blocks = hopper_blocks(first.gemms, first.rows, sms);
+  const std::uint32_t tiles = output_tiles(what) * ((what.rows + columns - 1) / columns);
+  const auto in_turn = [&](std::uint32_t each) { return (tiles + each - 1) / each; };
+  return blocks < sms && in_turn(sms - blocks) == in_turn(sms) ? blocks : 0;
 }
+
+/// Whether launch_ringed computes launches of few rows with quantised products.
+bool has_rings(const device_profile& profile) { return profile.has_wgmma && hopper_is_built(); }
 
 /// A launch of products of which the quantised ones have one kind of code, if any.
 result<void> launch_alike(mma_shape shape, const tile_launch& what) {
@@ -140,7 +154,8 @@ result<void> launch_alike(mma_shape shape, const tile_launch& what) {
   if (coded != what.gemms.end())
     return with_code(coded->matrix.format, [&]<weight_element code>() {
       if constexpr (code != weight_element::fp8)  // as in can_use_warpgroups
-        if (what.work == takes::one && is_ringed(what)) return launch_ringed<code>(shape, what);
+        if (what.work == takes::one && what.rows <= few_columns && has_rings(what.profile))
+          return launch_ringed<code>(shape, what);
       return launch_coded<code>(shape, what);
     });
   return launch_plain(shape, what);
@@ -174,11 +189,21 @@ class launch_groups {
       ends_[groups_ - 1] = count_, open = false;
     }
   }
-  /// run(products) for each group.
+  /// Lets the second group run beside the first if sms(first, second), the SMs of the first, is not 0; returns that.
+  template <typename Sms>
+  std::uint32_t lay_beside(Sms sms) {
+    if (groups_ < 2) return 0;
+    const auto first = std::span(sorted_).first(ends_[0]),
+               second = std::span(sorted_).subspan(ends_[0], ends_[1] - ends_[0]);
+    const std::uint32_t beside = sms(first, second);
+    if (beside > 0) first.front().pdl_early_launch = false, first.front().pdl_runs_beside = true;
+    return beside;
+  }
+  /// run(products, whether they are the second group) for each group.
   template <typename Run>
   result<void> for_each(Run run) const {
     for (std::size_t i = 0, begin = 0; i < groups_; begin = ends_[i++])
-      if (result<void> done = run(std::span(sorted_).subspan(begin, ends_[i] - begin)); !done) return done;
+      if (result<void> done = run(std::span(sorted_).subspan(begin, ends_[i] - begin), i == 1); !done) return done;
     return {};
   }
 
@@ -266,8 +291,12 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
     return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(what) : run(what);
   };
   if (std::ranges::none_of(gemms, is_quantised)) return run_by_best({in, type, gemms, rows, *profile, work});
-  return mma::launch_groups(gemms, few).for_each([&](std::span<const gemm> some) {
-    return run_by_best({in, type, some, rows, *profile, work});
+  mma::launch_groups groups(gemms, few);
+  const std::uint32_t beside = groups.lay_beside([&](std::span<const gemm> first, std::span<const gemm> second) {
+    return mma::sms_beside({in, type, first, rows, *profile, work}, {in, type, second, rows, *profile, work});
+  });
+  return groups.for_each([&](std::span<const gemm> some, bool is_second) {
+    return run_by_best({in, type, some, rows, *profile, work, is_second ? beside : 0});
   });
 }
 

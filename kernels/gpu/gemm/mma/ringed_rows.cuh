@@ -4,14 +4,15 @@
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/mma/even_share.hpp"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
+#include "kernels/gpu/gemm/mma/ringed_low_rank.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
 /// Products of up to 64 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment
-/// (128 with more than 32 rows), and each of four warps (eight) a panel; but weights and inputs go through a ring in
-/// shared memory, which the copy engine (TMA) fills. A warp of its own requests the stages, so that the warps that
-/// decode and multiply spend no instructions on addresses, and wait for stages and not for each other. With more than
-/// 16 rows they multiply by wgmma, which reads the inputs of a stage once for 64 outputs. The sums are the same chains
-/// of products, with the same bits.
+/// (128 with more than 32 rows, and in int8 with more than 16 and no low-rank pairs), and each of four warps (eight) a
+/// panel; but weights and inputs go through a ring in shared memory, which the copy engine (TMA) fills. A warp of its
+/// own requests the stages, so that the warps that decode and multiply spend no instructions on addresses, and wait for
+/// stages and not for each other. With more than 16 rows they multiply by wgmma, which reads the inputs of a stage once
+/// for 64 outputs. The sums are the same chains of products, with the same bits.
 ///
 /// Whole stages are multiplied without a branch, so that the decoding of a step is between the instructions of the one
 /// before it. Blocks are spread evenly over the SMs (even_share), because most launches have two for each SM.
@@ -19,12 +20,9 @@
 /// Floor: bytes of codes and scales / bandwidth.
 namespace skein::kernels::gpu::mma {
 
-/// Outputs of a block. With more rows there are twice as many, so that half as many blocks load the inputs.
-constexpr int ring_outputs(int columns) { return columns > 32 ? 128 : 64; }
-
-/// `t`: the tiling of the launch.
-template <typename t, weight_element code_>
-struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t::columns) / 16, 1, 1, takes::one> {
+/// `t`: the tiling of the launch; `outputs_`: of a block of quantised products.
+template <typename t, weight_element code_, int outputs_>
+struct ring_tiling : tiling<outputs_, t::columns, outputs_ / 16, 1, 1, takes::one> {
   static constexpr bool coded = true;
   static constexpr weight_element code = code_;
   static constexpr bool lays_down = false;
@@ -32,14 +30,14 @@ struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t
   static constexpr unsigned consumers = 32 * panels, producers = 32;
   /// Of a stage, in blocks of 64 inputs: a panel has 2 KB of codes.
   static constexpr unsigned blocks = (2 << 10) / code_bytes_of_block(code);
-  static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});
+  static constexpr unsigned panel_bytes = blocks * block_bytes({code, 32});  ///< at most
   static constexpr unsigned input_tile = t::columns * block_inputs * 2, input_bytes = blocks * input_tile;
   /// Whether the inputs are operands of wgmma, which reads them once for 64 outputs. It was slower with 1 and 8 rows,
   /// because decoding waits for the instructions of two blocks before.
   static constexpr bool by_warpgroup = t::columns >= 32;
   static_assert(blocks % 2 == 0);  // two sets of registers take turns in a stage
   static constexpr unsigned stage_bytes = (input_bytes + panels * panel_bytes + 1023) / 1024 * 1024;
-  static_assert(panel_bytes % 16 == 0 && input_tile % 1024 == 0);
+  static_assert(input_tile % 1024 == 0);
   [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
     return 1024 + stages * (stage_bytes + 2 * sizeof(phase_barrier));
   }
@@ -47,9 +45,10 @@ struct ring_tiling : tiling<ring_outputs(t::columns), t::columns, ring_outputs(t
 };
 
 struct mapped_gemms : placed_gemms {
-  std::uint32_t stages;         ///< of the ring of a block
-  std::uint32_t table_bytes;    ///< before the ring: the table of nf4_pairs, or none
-  CUtensorMap maps[gemms_max];  ///< of the inputs of quantised products
+  std::uint32_t stages;       ///< of the ring of a block
+  std::uint32_t table_bytes;  ///< before the ring: the table of nf4_pairs, or none
+  // Of quantised products, and of first ones of low-rank pairs.
+  CUtensorMap inputs[gemms_max], weights[gemms_max];
 };
 
 /// The stages of a ring in turn.
@@ -74,69 +73,57 @@ struct ring_memory {
   }
 };
 
-/// Requests the stages of an item; for the lanes of a warp.
+/// Requests the stages of an item; for one thread.
 template <typename t>
 class stage_requests {
  public:
   __device__ stage_requests(const mapped_gemms& all, const work_item& work, const ring_memory<t>& memory)
-      : memory_(memory),
-        map_(all.maps[work.gemm - all.of]),
-        weights_(work.gemm->weights + (work.output / panel_outputs + lane() % t::panels) * work.gemm->weight_stride +
-                 std::size_t{work.first} * work.gemm->block_bytes),
-        block_bytes_(work.gemm->block_bytes),
-        first_(work.first),
-        count_(work.count),
-        panels_(min(t::panels, (work.gemm->weight_rows - work.output) / panel_outputs)) {}
-  __device__ void bring() const { bring_map(map_); }
-  __device__ void weights(std::uint32_t which, unsigned stage) const {
-    const unsigned blocks = min(t::blocks, count_ - which * t::blocks), bytes = blocks * block_bytes_;
-    phase_barrier& full = memory_.full[stage];
-    if (lane() == 0) full.arrive_expecting(panels_ * bytes);
-    if (lane() < panels_)
-      copy_bytes(memory_.stages + stage * t::stage_bytes + t::input_bytes + lane() * t::panel_bytes,
-                 weights_ + std::size_t{which} * t::blocks * block_bytes_, bytes, full, cache_use::streamed);
+      : all_(all),
+        work_(work),
+        memory_(memory),
+        weights_(all.weights[work.gemm - all.of]),
+        inputs_(all.inputs[work.gemm - all.of]),
+        count_((work.count + t::blocks - 1) / t::blocks) {}
+
+  /// Makes the barriers and requests the first weights.
+  __device__ void begin() const {
+    bring_map(weights_), bring_map(inputs_);
+    for (unsigned i = 0; i < memory_.count; ++i) memory_.full[i].init(1), memory_.empty[i].init(t::consumers / 32);
+    publish_barriers();
+    for (unsigned i = 0; i < min(count_, memory_.count); ++i) request_weights(i, i);
   }
-  __device__ void inputs(std::uint32_t which, unsigned stage) const {
-    if (lane() != 0) return;
-    phase_barrier& full = memory_.full[stage];
-    full.arrive_expecting(t::input_bytes);
-    copy_tiles(memory_.stages + stage * t::stage_bytes, map_, 0, first_ + which * t::blocks, full, cache_use::shared);
+  /// Requests the others when the stages before them have been read.
+  __device__ void finish() const {
+    if (all_.pdl_early_launch) pdl_launch_dependents();
+    pdl_wait();
+    pdl_launch_dependents();
+    for (unsigned i = 0; i < min(count_, memory_.count); ++i) request_inputs(i, i);
+    ring_turn turn;
+    for (std::uint32_t i = memory_.count; i < count_; ++i, turn.next(memory_.count)) {
+      memory_.empty[turn.stage].wait(turn.phase);
+      request_weights(i, turn.stage), request_inputs(i, turn.stage);
+    }
   }
 
  private:
-  __device__ static unsigned lane() { return threadIdx.x % 32; }
+  /// Blocks that follow the item's are copied, too, but not multiplied.
+  __device__ void request_weights(std::uint32_t which, unsigned stage) const {
+    phase_barrier& full = memory_.full[stage];
+    full.arrive_expecting(t::panels * t::blocks * work_.gemm->block_bytes + t::input_bytes);
+    copy_tiles(memory_.stages + stage * t::stage_bytes + t::input_bytes, weights_, work_.first + which * t::blocks,
+               work_.output / panel_outputs, full, cache_use::streamed);
+  }
+  __device__ void request_inputs(std::uint32_t which, unsigned stage) const {
+    copy_tiles(memory_.stages + stage * t::stage_bytes, inputs_, 0, work_.first + which * t::blocks,
+               memory_.full[stage], cache_use::shared);
+  }
 
+  const mapped_gemms& all_;
+  const work_item& work_;
   const ring_memory<t>& memory_;
-  const CUtensorMap& map_;
-  const std::byte* weights_;
-  std::uint32_t block_bytes_, first_, count_, panels_;
+  const CUtensorMap &weights_, &inputs_;
+  std::uint32_t count_;
 };
-
-/// Makes the barriers and requests the first weights, before the other warps wait for anything.
-template <typename t>
-__device__ void begin_stages(const stage_requests<t>& request, const ring_memory<t>& memory, std::uint32_t count) {
-  if (threadIdx.x % 32 == 0) {
-    request.bring();
-    for (unsigned i = 0; i < memory.count; ++i) memory.full[i].init(2), memory.empty[i].init(t::consumers / 32);
-    publish_barriers();
-  }
-  warp_barrier();
-  for (unsigned i = 0; i < min(count, memory.count); ++i) request.weights(i, i);
-}
-template <typename t>
-__device__ void request_stages(const mapped_gemms& all, const stage_requests<t>& request, const ring_memory<t>& memory,
-                               std::uint32_t count) {
-  if (all.pdl_early_launch) pdl_launch_dependents();
-  pdl_wait();
-  pdl_launch_dependents();
-  for (unsigned i = 0; i < min(count, memory.count); ++i) request.inputs(i, i);
-  ring_turn turn;
-  for (std::uint32_t i = memory.count; i < count; ++i, turn.next(memory.count)) {
-    memory.empty[turn.stage].wait(turn.phase);
-    request.weights(i, turn.stage), request.inputs(i, turn.stage);
-    warp_barrier();  // a lane that falls two phases behind would wait for ever
-  }
-}
 
 /// Where a lane loads the operands of inputs from, in a tile; others of the tile are at this offset xor a constant.
 template <typename t>
@@ -156,7 +143,7 @@ class stage_products {
   static constexpr float sum_factor = Decoder::sum_factor;
 
   __device__ explicit stage_products(const Decoder& decode)
-      : codes_at_(t::input_bytes + threadIdx.x / 32 * t::panel_bytes + threadIdx.x % 32 * 4),
+      : codes_at_(t::input_bytes + threadIdx.x / 32 * t::blocks * block_bytes(format) + threadIdx.x % 32 * 4),
         scales_at_(codes_at_ + code_bytes_of_block(t::code) - threadIdx.x % 32 * 4 + threadIdx.x % 32 / 4 * 4),
         inputs_at_(place_of_operands<t>(threadIdx.x % 32)),
         decode_(decode) {}
@@ -316,15 +303,13 @@ template <typename Element, typename t>
 __device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
   const ring_memory<t> memory(all);
   const stage_requests<t> request(all, work, memory);
-  const std::uint32_t count = (work.count + t::blocks - 1) / t::blocks;
-  const bool requests = threadIdx.x >= t::consumers;
+  const bool requests = threadIdx.x == t::consumers;
   const bool has_table = t::may_have_table && all.table_bytes > 0;
-  if (requests)
-    begin_stages(request, memory, count);
-  else if (has_table)
-    nf4_pairs<Element>::fill(memory.table, threadIdx.x, t::consumers);
+  if (requests) request.begin();
+  if (has_table && threadIdx.x < t::consumers) nf4_pairs<Element>::fill(memory.table, threadIdx.x, t::consumers);
   __syncthreads();
-  if (requests) return request_stages(all, request, memory, count);
+  if (requests) return request.finish();
+  if (threadIdx.x >= t::consumers) return;
   const place<t> at;
   tile_sums<t> sums = {};
   const auto by_registers = [&] {
@@ -348,12 +333,14 @@ __device__ void run_ringed(const mapped_gemms& all, const work_item& work) {
   }
 }
 
-template <typename Element, typename t, weight_element code>
-__global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<t, code>::producers)
+template <typename Element, typename t, typename ring>
+__global__ void __launch_bounds__(ring::consumers + ring::producers)
     matmul_ringed_kernel(const __grid_constant__ mapped_gemms all) {
-#if defined(SKEIN_GPU_EMULATOR) || defined(SKEIN_HAS_WGMMA)  // where is_ringed() is true
+#if defined(SKEIN_GPU_EMULATOR) || defined(SKEIN_HAS_WGMMA)  // where has_rings() is true
   const work_item work = find_work<t>(all, blockIdx.x);
-  if (work.gemm->block_bytes > 0) return run_ringed<Element, ring_tiling<t, code>>(all, work);
+  if (work.gemm->block_bytes > 0) return run_ringed<Element, ring>(all, work);
+  if constexpr (has_slim_rings<t>)
+    if (work.gemm->tile_outputs == low_rank_outputs) return run_slim<Element, slim_ring<t::columns>>(all, work);
   if (threadIdx.x >= t::threads) return;
   run_plain_tile_of<Element, t>(all, work);
 #endif
@@ -362,8 +349,9 @@ __global__ void __launch_bounds__(ring_tiling<t, code>::consumers + ring_tiling<
 template <typename r>
 std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
   // Of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
-  constexpr std::uint32_t bytes_on_their_way = (r::panels == 4 ? 60 : 70) << 10;
-  std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, 4u);
+  constexpr bool is_broad = r::panels == 8 && r::columns == 32;
+  constexpr std::uint32_t bytes_on_their_way = (is_broad ? 120 : r::panels == 4 ? 60 : 70) << 10;
+  std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, is_broad ? 7u : 4u);
   while (stages > 2 && r::ring_bytes(stages) > even_share(each, profile)) --stages;
   return stages;
 }
@@ -371,15 +359,30 @@ std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
 /// A launch of up to 64 rows on sm_90a. The quantised products have one kind of code.
 template <weight_element code>
 result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
-  const auto start = [&]<typename t>() -> result<void> {
-    using r = ring_tiling<t, code>;
+  const auto start_with = [&]<typename t, int outputs>() -> result<void> {
+    using r = ring_tiling<t, code, outputs>;
     mapped_gemms all{};
+    std::size_t slim_bytes = 0;
     place_gemms<t>(what, all, r::outputs);
     for (std::uint32_t i = 0; i < all.count; ++i) {
       const placed_gemm& p = all.of[i];
+      const auto describe = [&](const CUtensorMap& weights, unsigned blocks) {
+        all.weights[i] = weights;
+        all.inputs[i] =
+            describe_tiles(what.type, p.inputs, p.depth * matrix_tile, p.in_stride / 2, what.rows, t::columns, blocks);
+      };
       if (p.block_bytes > 0)
-        all.maps[i] = describe_tiles(what.type, p.inputs, p.depth * matrix_tile, p.in_stride / 2, what.rows, t::columns,
-                                     r::blocks);
+        describe(
+            describe_blocks(p.weights, p.block_bytes, p.depth, p.weight_rows / panel_outputs, r::blocks, r::panels),
+            r::blocks);
+      if constexpr (has_slim_rings<t>)
+        if (p.tile_outputs == low_rank_outputs) {
+          using slim = slim_ring<t::columns>;
+          slim_bytes = slim::shared_bytes;
+          describe(describe_tiles(what.type, p.weights, p.depth * matrix_tile, p.weight_stride / 2, p.weight_rows,
+                                  low_rank_outputs, slim::blocks),
+                   slim::blocks);
+        }
     }
     const std::uint32_t each = blocks_of_sm(all.items, what.profile);
     all.stages = ring_stages<r>(each, what.profile);
@@ -387,17 +390,19 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
     static_assert(table_bytes % 1024 == 0);  // stages begin at multiples of that
     if (r::may_have_table && r::ring_bytes(all.stages) + table_bytes <= even_share(each, what.profile))
       all.table_bytes = table_bytes;
-    const auto kernel =
-        what.type == element::f16 ? matmul_ringed_kernel<half, t, code> : matmul_ringed_kernel<bf16, t, code>;
-    const std::size_t shared_bytes = std::max(
-        {r::ring_bytes(all.stages) + all.table_bytes, shared_bytes_for<t>(all), even_share(each, what.profile)});
+    const auto kernel = what.type == element::f16 ? matmul_ringed_kernel<half, t, r> : matmul_ringed_kernel<bf16, t, r>;
+    const std::size_t shared_bytes = std::max({r::ring_bytes(all.stages) + all.table_bytes, slim_bytes,
+                                               shared_bytes_for<t>(all), even_share(each, what.profile)});
     if (const auto done = allow_shared_bytes(kernel, shared_bytes); !done) return done;
     return launch({"matmul", {all.items}, {r::consumers + r::producers}, shared_bytes, what.in, true}, kernel, all);
   };
-  if (shape == mma_shape::rows_8) return start.template operator()<rows_8_tiles>();
-  if (shape == mma_shape::rows_16) return start.template operator()<rows_16_tiles>();
-  if (shape == mma_shape::rows_32) return start.template operator()<rows_32_tiles>();
-  return start.template operator()<small_tiles<takes::one>>();
+  if (shape == mma_shape::rows_8) return start_with.template operator()<rows_8_tiles, 64>();
+  if (shape == mma_shape::rows_16) return start_with.template operator()<rows_16_tiles, 64>();
+  // With twice as many outputs half as many blocks load the inputs, which have more bytes than the weights.
+  if (shape == mma_shape::small) return start_with.template operator()<small_tiles<takes::one>, 128>();
+  if constexpr (code == weight_element::int8)
+    if (!has_turns(what.gemms)) return start_with.template operator()<rows_32_tiles, 128>();
+  return start_with.template operator()<rows_32_tiles, 64>();
 }
 
 }  // namespace skein::kernels::gpu::mma

@@ -40,6 +40,9 @@ struct tile_launch {
   std::uint32_t rows;
   const device_profile& profile;
   takes work = takes::one;
+  /// SMs that blocks of the kernel before keep while this launch runs beside them. If there are any, the inputs of this
+  /// launch were complete when that kernel let it start (gemm::pdl_runs_beside).
+  std::uint32_t beside = 0;
 };
 
 /// start.operator()<t>() with the tiles of a shape that is neither broad nor wide.

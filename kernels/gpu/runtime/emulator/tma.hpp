@@ -11,12 +11,13 @@
 namespace skein::kernels::gpu {
 
 /// A tensor map: up to three dimensions, the innermost first, and the box that one copy transfers. Strides in bytes; a
-/// box is 128 bytes wide.
+/// swizzled box is 128 bytes wide.
 struct CUtensorMap {
   std::byte* data = nullptr;
   std::uint32_t element_bytes = 0;
   std::uint64_t sizes[3] = {1, 1, 1}, strides[3] = {};
   std::uint32_t box[3] = {1, 1, 1};
+  bool swizzles = true;
 };
 
 namespace emulator {
@@ -69,8 +70,8 @@ void for_box(const CUtensorMap& map, std::byte* shared, const std::uint32_t (&fr
       for (std::uint32_t x = from[0]; x < from[0] + map.box[0]; x += piece, shared += 16) {
         const bool inside = x < map.sizes[0] && y < map.sizes[1] && z < map.sizes[2];
         const std::size_t elements = inside ? std::min<std::size_t>(piece, map.sizes[0] - x) : 0;
-        visit(swizzled(shared), map.data + x * map.strides[0] + y * map.strides[1] + z * map.strides[2],
-              elements * map.element_bytes);
+        visit(map.swizzles ? swizzled(shared) : shared,
+              map.data + x * map.strides[0] + y * map.strides[1] + z * map.strides[2], elements * map.element_bytes);
       }
 }
 
@@ -81,7 +82,7 @@ inline void require_aligned(const void* shared, std::size_t bytes) {
 
 inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                       counting_barrier& arrived) {
-  require_aligned(to, 1024);
+  require_aligned(to, map.swizzles ? 1024 : 128);
   block_runner::of_this_thread().do_later([=, &arrived] {
     for_box(map, static_cast<std::byte*>(to), {x, y, z}, [](std::byte* shared, const std::byte* global, auto bytes) {
       std::memcpy(shared, global, bytes);
