@@ -1,6 +1,7 @@
 #include "kernels/gpu/model/decoding_room.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/gpu/model/device_weights.hpp"
 
@@ -8,8 +9,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-/// The fewest rows for which a launch decodes its matrices first. For the FFN key of 7.2B in int8 that takes some 50 us
-/// of an H200, and the products of 1,024 rows take 190.
+/// The fewest rows for which a launch decodes its matrices first.
 constexpr std::uint32_t many_rows = 1536;
 constexpr std::uint32_t projections = 4;  // of a launch: receptance, key, value, gate
 
@@ -17,12 +17,13 @@ std::size_t row_bytes_of(std::uint32_t outputs, std::uint32_t inputs) {
   return std::size_t{padded(outputs)} * padded(inputs) * 2;
 }
 
-/// Matrices that the plan quantises and no kernel multiplies as codes.
+/// Whether the plan quantises matrices that kernels decode again for each tile of rows, instead of other work. The
+/// kernels of Hopper, where fp8 matrices round their inputs, decode beside the products.
 bool decodes(const gpu_options& options) {
-  const bool as_rows = matrix_formats(options).rounds_inputs;
-  return options.matrix_type != element::f32 &&
-         (options.formats.has(weight_element::int8) || options.formats.has(weight_element::int4) ||
-          options.formats.has(weight_element::nf4) || (options.formats.has(weight_element::fp8) && !as_rows));
+  constexpr std::array elements = {weight_element::int8, weight_element::fp8, weight_element::int4,
+                                   weight_element::nf4};
+  return options.matrix_type != element::f32 && !matrix_formats(options).rounds_inputs &&
+         std::ranges::any_of(elements, [&](weight_element e) { return options.formats.has(e); });
 }
 
 }  // namespace

@@ -266,25 +266,6 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_first_gives_the_same_bits) {
   });
 }
 
-#if defined(SKEIN_GPU_EMULATOR)
-// With whole sums of 16-bit matrices there, each segment has a launch of its own.
-BOOST_AUTO_TEST_CASE(segments_of_a_decoded_matrix_are_added_one_by_one_on_hopper) {
-  const emulator::other_device hopper = become_hopper();
-  constexpr std::uint32_t rows = 520, outputs = 136, inputs = 300;
-  for (const epilogue how : {add_f32, store_f32})
-    for (const weight_element e : {weight_element::int8, weight_element::nf4}) {
-      random_numbers random(rows);
-      std::deque<coded_case> cases;
-      coded_case& c = cases.emplace_back(random, element::bf16, rows, outputs, inputs, how, weight_format{e, 64});
-      const device_buffer<std::byte> decoded(std::size_t{padded(outputs)} * padded(inputs) * 2);
-      c.p.segments = c.plain.p.segments = 3;
-      c.p.decoded = decoded.data();
-      BOOST_REQUIRE(!mma_splits({&c.p, 1}, rows));
-      compare(cases, element::bf16, rows, by_mma, stream());
-    }
-}
-#endif
-
 namespace {
 
 void compare_segments(element type, std::uint32_t rows, weight_element e) {

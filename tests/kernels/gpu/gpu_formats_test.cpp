@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "kernels/gpu/model/decoding_room.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
 #include "tests/kernels/gpu/model_checks.hpp"
@@ -82,6 +83,23 @@ BOOST_AUTO_TEST_CASE(quantised_models_equal_those_of_the_cpu) {
 }
 
 #if SKEIN_GPU_EMULATOR == 32
+// Kernels of Hopper decode beside the products; others decode again for each tile of rows.
+BOOST_AUTO_TEST_CASE(matrices_are_decoded_first_where_kernels_decode_instead_of_multiplying) {
+  using kernels::gpu::decoding_room;
+  kernels::gpu::gpu_options options;
+  for (const char* name : {"int8", "int4", "nf4", "fp8"}) BOOST_TEST_CONTEXT(name) {
+      options.formats = plan_of(name, "", dtype::f16);
+      {
+        const kernels::gpu::emulator::other_device ampere({.sm_count = 3, .compute_capability_major = 8});
+        BOOST_TEST(decoding_room::planned_bytes(dims, options, 1535) == 0);
+        // Four projections of 128 by 128, or an FFN key of 448 by 128.
+        BOOST_TEST(decoding_room::planned_bytes(dims, options, 1536) == 4 * 128 * 128 * 2);
+      }
+      const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
+      BOOST_TEST(decoding_room::planned_bytes(dims, options, 1536) == 0);
+    }
+}
+
 // On a device whose tensor cores multiply e4m3. The CPU keeps the activations that fp8 products round there, and
 // another GPU nearly does.
 BOOST_AUTO_TEST_CASE(models_whose_inputs_are_rounded_to_fp8_stay_close_and_invariant) {

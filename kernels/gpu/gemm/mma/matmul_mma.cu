@@ -302,20 +302,7 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
 
 bool is_decoded_first(const gemm& p) { return p.decoded != nullptr; }
 
-/// A product of one segment of a matrix in rows of 16 bits.
-gemm segment_of(const gemm& p, std::uint32_t number) {
-  const std::uint32_t first = number * segment_tiles(p) * matrix_tile;
-  gemm segment = p;
-  segment.segments = 1;
-  segment.matrix.inputs = std::min(segment_tiles(p) * matrix_tile, p.matrix.inputs - first);
-  segment.matrix.row_tiles = p.matrix.tiles_of_row();
-  segment.matrix.data = static_cast<const std::byte*>(p.matrix.data) + std::size_t{first} * 2;
-  segment.in = static_cast<const std::byte*>(p.in) + std::size_t{first} * 2;
-  return segment;
-}
-
-/// With the matrices that have space for it as rows of 16 bits. On Hopper, whose kernels add whole sums to the residual
-/// stream, each segment that is to be added by itself has a launch of its own.
+/// With the matrices that have space for it as rows of 16 bits.
 result<void> multiply_decoded(stream_handle in, element type, std::span<const gemm> gemms,
                               const std::uint32_t* row_count, std::uint32_t rows) {
   std::array<gemm, gemms_max> decoded;
@@ -329,18 +316,7 @@ result<void> multiply_decoded(stream_handle in, element type, std::span<const ge
     p.matrix.data = p.decoded, p.matrix.format = row_format(type), p.decoded = nullptr;
   }
   if (auto done = decode_rows(in, type, std::span(matrices).first(count)); !done) return done;
-  const auto profile = current_profile();
-  if (!profile) return profile.error();
-  const gemm& first = all.front();
-  const bool by_warpgroups = profile->has_wgmma && hopper_is_built() && rows > split_rows_max;
-  if (!by_warpgroups || std::ranges::any_of(all, rounds_inputs)) return matmul_mma(in, type, all, row_count, rows);
-  const bool adds = all.size() == 1 && first.how.to == destination::add_f32;
-  if (!adds || first.segments == 1) return matmul_hopper(in, type, all, row_count, rows);
-  for (std::uint32_t i = 0; i < first.segments; ++i) {
-    const gemm segment = segment_of(first, i);
-    if (auto done = matmul_hopper(in, type, {&segment, 1}, row_count, rows); !done) return done;
-  }
-  return {};
+  return matmul_mma(in, type, all, row_count, rows);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace skein::kernels::gpu::mma {
 
 /// Whether launches of ringed_rows.cuh with tiles `t` compute them like this. With up to eight rows it was slower.
 template <typename t>
-inline constexpr bool has_slim_rings = has_low_rank_tiles<t>&& t::columns > 8;
+inline constexpr bool has_slim_rings = t::columns > 8 && has_low_rank_tiles<t>;
 
 template <int columns_>
 struct slim_ring {

@@ -41,6 +41,12 @@ struct ring_tiling : tiling<outputs_, t::columns, outputs_ / 16, 1, 1, takes::on
   [[nodiscard]] static constexpr std::size_t ring_bytes(std::uint32_t stages) {
     return 1024 + stages * (stage_bytes + 2 * sizeof(phase_barrier));
   }
+  /// Of weights, per SM. Measured: with more, the inputs that all blocks wait for come later.
+  static constexpr std::uint32_t bytes_in_flight = [] {
+    if (panels == 8) return t::columns == 32 ? 120u << 10 : 70u << 10;
+    return code == weight_element::int8 && t::columns == 8 ? 90u << 10 : 60u << 10;
+  }();
+  static constexpr std::uint32_t stages_max = bytes_in_flight > (70 << 10) ? 8 : 4;
   static constexpr bool may_have_table = code == weight_element::nf4;
 };
 
@@ -348,10 +354,7 @@ __global__ void __launch_bounds__(ring::consumers + ring::producers)
 
 template <typename r>
 std::uint32_t ring_stages(std::uint32_t each, const device_profile& profile) {
-  // Of weights in flight per SM. Measured: with more, the inputs that all blocks wait for come later.
-  constexpr bool is_broad = r::panels == 8 && r::columns == 32;
-  constexpr std::uint32_t bytes_on_their_way = (is_broad ? 120 : r::panels == 4 ? 60 : 70) << 10;
-  std::uint32_t stages = std::clamp(bytes_on_their_way / each / (r::panels * r::panel_bytes), 2u, is_broad ? 7u : 4u);
+  std::uint32_t stages = std::clamp(r::bytes_in_flight / each / (r::panels * r::panel_bytes), 2u, r::stages_max);
   while (stages > 2 && r::ring_bytes(stages) > even_share(each, profile)) --stages;
   return stages;
 }
