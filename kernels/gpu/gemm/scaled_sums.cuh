@@ -26,7 +26,7 @@ struct operands_in_memory {
   explicit operands_in_memory(const gemm& p)
       : weights(p.matrix.data),
         inputs(rounds_inputs(p) ? p.rounded.codes : p.in),
-        depth(p.matrix.tiles_of_row() * matrix_tile),
+        depth(p.matrix.depth() * matrix_tile),
         stride(rounds_inputs(p) ? depth : p.in_stride),
         scales{p.matrix.row_scales, p.rounded.scales} {}
 };

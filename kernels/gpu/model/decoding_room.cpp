@@ -1,7 +1,6 @@
 #include "kernels/gpu/model/decoding_room.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "kernels/gpu/model/device_weights.hpp"
 
@@ -20,10 +19,7 @@ std::size_t row_bytes_of(std::uint32_t outputs, std::uint32_t inputs) {
 /// Whether the plan quantises matrices that kernels decode again for each tile of rows, instead of other work. The
 /// kernels of Hopper, where fp8 matrices round their inputs, decode beside the products.
 bool decodes(const gpu_options& options) {
-  constexpr std::array elements = {weight_element::int8, weight_element::fp8, weight_element::int4,
-                                   weight_element::nf4};
-  return options.matrix_type != element::f32 && !matrix_formats(options).rounds_inputs &&
-         std::ranges::any_of(elements, [&](weight_element e) { return options.formats.has(e); });
+  return options.matrix_type != element::f32 && options.formats.quantised() && !matrix_formats(options).rounds_inputs;
 }
 
 }  // namespace

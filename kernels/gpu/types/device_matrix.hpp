@@ -23,15 +23,12 @@ struct device_matrix {
   weight_format format = {};
   /// Powers of two, [scaled_outputs(outputs)]; null in all layouts but that of fp8 rows.
   const float* row_scales = nullptr;
-  /// In tiles, from one row to the next, of rows that are part of longer ones; 0: depth().
-  std::uint32_t row_tiles = 0;
 
   [[nodiscard]] constexpr bool rounds_inputs() const { return row_scales != nullptr; }
   /// The inputs of a tile: 128 bytes of 16-bit elements or of e4m3 in rows, or one of codes in blocks.
   [[nodiscard]] constexpr std::uint32_t tile_inputs() const { return rounds_inputs() ? 2 * matrix_tile : matrix_tile; }
   /// In tiles.
   [[nodiscard]] constexpr std::uint32_t depth() const { return (inputs + tile_inputs() - 1) / tile_inputs(); }
-  [[nodiscard]] constexpr std::uint32_t tiles_of_row() const { return row_tiles > 0 ? row_tiles : depth(); }
 };
 
 /// The space for the row_scales of a matrix: those of whole tiles of 128 outputs.

@@ -307,7 +307,8 @@ void compare_pair(random_numbers& random, element type, std::uint32_t rows, std:
   const stream in;
   gemm_case first(random, type, rows, 32, inputs, epilogue{}), second(random, type, rows, 64, 32, store_f32);
   std::deque<coded_case> cases;
-  for (const weight_element e : {weight_element::int4, weight_element::int8})
+  const weight_element other = random.below(2) == 0 ? weight_element::int4 : weight_element::int8;
+  for (const weight_element e : {weight_element::int4, other})
     cases.emplace_back(random, type, rows, 100, 200, epilogue{}, weight_format{e, 64});
   const device_buffer<std::uint32_t> done(2);
   require(fill_with_zeros(done.data(), done.bytes(), in));
@@ -332,11 +333,11 @@ void compare_pair(random_numbers& random, element type, std::uint32_t rows, std:
 
 }  // namespace
 
-// Low-rank pairs run in the launch of the projections, which are quantised.
+// Low-rank pairs run in the launch of the projections, which are quantised, or beside it.
 BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
   for_seeds(4, [](random_numbers& random) {
     const imposed_card card("h100");
-    compare_pair(random, element::f16, 1 + random.below(40), 128);
+    compare_pair(random, element::f16, 1 + random.below(160), 128);
   });
 }
 
@@ -344,10 +345,10 @@ BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
 // With more stages than a ring has, and the last one not whole.
 BOOST_AUTO_TEST_CASE(long_pairs_share_a_launch_with_quantised_products_on_hopper) {
   const emulator::other_device hopper = become_hopper();
-  for (const std::uint32_t rows : {1u, 8u, 11u, 16u, 27u, 32u}) {
+  for (const std::uint32_t rows : {1u, 8u, 11u, 16u, 27u, 32u, 33u, 64u, 65u, 100u, 128u, 130u}) {
     random_numbers random(rows);
     BOOST_TEST_CONTEXT(rows << " rows") {
-      compare_pair(random, rows % 2 == 0 ? element::bf16 : element::f16, rows, rows < 20 ? 1984 : 1024);
+      compare_pair(random, rows % 2 == 0 ? element::bf16 : element::f16, rows, rows == 8 || rows == 33 ? 4288 : 1984);
     }
   }
 }

@@ -6,7 +6,8 @@
 // each with a tile of weights and one of inputs, 64 inputs deep. The consumers multiply the stages that have arrived
 // and release them. Weights do not depend on the preceding kernel, so the first ring of them is requested before that
 // kernel has ended. PDL: a kernel lets its successor start when it has requested its last tiles, or at once if the
-// successor reads nothing before its wait that is still being written (pdl_early_launch).
+// successor reads nothing before its wait that is still being written (pdl_early_launch), or after its own wait if the
+// successor runs beside it (pdl_runs_beside).
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then 2 * rows *
 // weights / FLOP rate.

@@ -46,9 +46,9 @@ struct hopper_tiling
 };
 
 struct coded_matrix {
-  CUtensorMap blocks;
   std::uint32_t block_bytes, scale_step;
 };
+/// The weights of products are maps of describe_blocks.
 struct coded_gemms : gpu::placed_gemms {
   coded_matrix matrices[gemms_max_of_turn];
   bool has_inputs;  // complete when the kernel starts, which still waits before it writes
@@ -74,9 +74,8 @@ template <typename t>
 __device__ void request_tiles(const coded_gemms& all, const hopper_memory<t>& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
   const auto copy_codes = [&](const gpu::work_item& work, std::uint32_t i, unsigned stage) {
-    const coded_matrix& p = all.matrices[work.which];
-    memory.full[stage].arrive_expecting(t::panels * p.block_bytes + t::input_bytes);
-    copy_tiles(memory.codes(stage), p.blocks, work.first + i, work.output / panel_outputs, memory.full[stage],
+    memory.full[stage].arrive_expecting(t::panels * all.matrices[work.which].block_bytes + t::input_bytes);
+    copy_tiles(memory.codes(stage), work.gemm->weights, work.first + i, work.output / panel_outputs, memory.full[stage],
                cache_use::streamed);
   };
   const auto copy_inputs = [&](const gpu::work_item& work, std::uint32_t i, unsigned stage) {
@@ -220,10 +219,10 @@ result<void> launch_hopper_tiles(const tile_launch& what, void (*of_halves)(code
     coded_matrix& codes = all.matrices[all.count];
     codes.block_bytes = block_bytes(m.format);
     codes.scale_step = scale_groups_of_block(m.format) == 1 ? 0 : scale_bytes_of_group;
-    codes.blocks = describe_blocks(m.data, codes.block_bytes, width / block_inputs, padded(m.outputs) / panel_outputs,
-                                   1, t::panels);
     gpu::placed_gemm& to = all.of[all.count];
     if (can_be_sent(p)) to.is_sent = true, out.of[all.count] = describe_out<t>(what.type, p, what.rows);
+    to.weights = describe_blocks(m.data, codes.block_bytes, width / block_inputs, padded(m.outputs) / panel_outputs, 1,
+                                 t::panels);
     to.inputs = make_map(what.type, p.in,
                          {2, {width, what.rows, 1}, {p.in_stride, 0}, {matrix_tile, std::uint32_t{t::columns}, 1}});
     to.depth = width / matrix_tile, to.segment_depth = segment_tiles(p);

@@ -6,9 +6,9 @@
 
 /// First products of low-rank pairs (low_rank.cuh) on sm_90a, in launches of ringed_rows.cuh. A block has eight outputs
 /// here too, but TMA fills rings of weights and inputs, and wgmma multiplies, with the rows of the batch on its side of
-/// 64. Instructions that follow each other on the same sums take half as long as those of mma.sync, no barrier stands
-/// between stages, and since a stage of weights is smaller than one of inputs, but takes longer to arrive, more of them
-/// are in flight. The sums are the same chains of products, with the same bits.
+/// 64. Instructions that follow each other on the same sums take half as long as those of mma.sync, there is no
+/// barrier of the block between stages, and since a stage of weights is smaller than one of inputs, but takes longer to
+/// arrive, more of them are in flight. The sums are the same chains of products, with the same bits.
 ///
 /// Floor of a block: inputs / 16 instructions of some 16 cycles, 2.3 us for 4,096 inputs on an H100.
 namespace skein::kernels::gpu::mma {

@@ -9,10 +9,10 @@
 
 /// Products of up to 64 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment
 /// (128 with more than 32 rows, and in int8 with more than 16 and no low-rank pairs), and each of four warps (eight) a
-/// panel; but weights and inputs go through a ring in shared memory, which the copy engine (TMA) fills. A warp of its
-/// own requests the stages, so that the warps that decode and multiply spend no instructions on addresses, and wait for
-/// stages and not for each other. With more than 16 rows they multiply by wgmma, which reads the inputs of a stage once
-/// for 64 outputs. The sums are the same chains of products, with the same bits.
+/// panel; but weights and inputs go through a ring in shared memory, which the copy engine (TMA) fills. One
+/// thread of a further warp requests the stages, so that the warps that decode and multiply spend no instructions on
+/// addresses, and wait for stages and not for each other. With more than 16 rows they multiply by wgmma, which reads
+/// the inputs of a stage once for 64 outputs. The sums are the same chains of products, with the same bits.
 ///
 /// Whole stages are multiplied without a branch, so that the decoding of a step is between the instructions of the one
 /// before it. Blocks are spread evenly over the SMs (even_share), because most launches have two for each SM.
