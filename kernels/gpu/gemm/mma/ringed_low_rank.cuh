@@ -31,13 +31,10 @@ struct slim_ring {
   static_assert((64 - columns_) * 128 <= weight_stages * weight_bytes);
 };
 
-/// The stages of a ring in turn.
-template <unsigned stages>
-struct slim_turn {
-  unsigned stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == stages) stage = 0, ++phase;
-  }
+/// Of the two rings of a block, for stage_turn.
+template <unsigned stages_>
+struct ring_of {
+  static constexpr unsigned stages = stages_;
 };
 
 template <typename r>
@@ -78,7 +75,7 @@ class slim_requests {
   /// Requests the others when the stages before them have been read.
   __device__ void finish() {
     for (unsigned i = 0; i < min(count_, r::input_stages); ++i) request_inputs();
-    slim_turn<r::input_stages> read;
+    stage_turn<ring_of<r::input_stages>> read;
     while (next_weights_ < count_ || next_inputs_ < count_) {
       memory_.empty[read.stage].wait(read.phase);
       read.next();
@@ -106,16 +103,16 @@ class slim_requests {
   const CUtensorMap &weights_, &inputs_;
   const slim_memory<r>& memory_;
   std::uint32_t output_, count_, next_weights_ = 0, next_inputs_ = 0;
-  slim_turn<r::weight_stages> of_weights_;
-  slim_turn<r::input_stages> of_inputs_;
+  stage_turn<ring_of<r::weight_stages>> of_weights_;
+  stage_turn<ring_of<r::input_stages>> of_inputs_;
 };
 
 /// The sums of a block's outputs, for its consumers.
 template <typename Element, typename r>
 __device__ void multiply_slim(const work_item& work, const slim_memory<r>& memory, float (&sums)[4]) {
   const std::uint32_t count = (work.count + r::blocks - 1) / r::blocks;
-  slim_turn<r::weight_stages> of_weights;
-  slim_turn<r::input_stages> of_inputs;
+  stage_turn<ring_of<r::weight_stages>> of_weights;
+  stage_turn<ring_of<r::input_stages>> of_inputs;
   unsigned before = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     memory.weights_there[of_weights.stage].wait(of_weights.phase);
