@@ -30,14 +30,16 @@ struct done_count {
 #endif
   }
   /// Waits until all writers are done; then this thread may fetch their output.
-  __device__ void await_writers() const {
+  __device__ void await_writers() const { await_count(writers); }
+  /// Waits until `count` of them are.
+  __device__ void await_count(std::uint32_t count) const {
 #if defined(SKEIN_GPU_EMULATOR)
-    emulator::block_runner::of_this_thread().wait_until([this] { return at[0] >= writers; },
+    emulator::block_runner::of_this_thread().wait_until([=, this] { return at[0] >= count; },
                                                         std::source_location::current());
 #else
     std::uint32_t done;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(at) : "memory");
-    while (done < writers);
+    while (done < count);
 #endif
     fence_between_proxies();
   }

@@ -6,7 +6,7 @@
 namespace skein::kernels::gpu {
 
 /// Waits until the preceding kernels are complete and their writes are visible. Must precede the first access to
-/// anything but weights, and inputs that were complete when the kernel was started (gemm::pdl_runs_beside).
+/// anything but weights, and inputs that were complete when the kernel was started (launch_role).
 __device__ inline void pdl_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

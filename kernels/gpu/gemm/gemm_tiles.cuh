@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/gpu/device/done_count.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/gemm/matmul.hpp"
 #include "kernels/gpu/gemm/scaled_sums.cuh"
@@ -57,6 +58,23 @@ struct half_tile : t {
   static constexpr int columns = t::columns / 2;
 };
 
+/// How a launch depends on launches that run at the same time (multiply_beside of matmul_hopper.hpp).
+enum class launch_role : std::uint8_t {
+  alone,
+  first,  ///< lets the next launch start when its own inputs are complete, and counts its blocks when they have written
+  middle,  ///< lets the next launch start at once; its inputs are complete when it starts, but it waits before it
+           ///< writes
+  second,  ///< waits for the blocks of the first one; only its last block waits for the launch before
+};
+
+/// The place of a launch among those.
+struct launch_place {
+  launch_role role = launch_role::alone;
+  std::uint32_t sms_kept = 0;     ///< of the middle one: SMs that it leaves to the first one
+  std::uint32_t* done = nullptr;  ///< of the first and the second one: as gemm::done
+  std::uint32_t writers = 0;      ///< of the second one: blocks of the first one
+};
+
 /// A product as blocks read it.
 struct placed_gemm {
   CUtensorMap weights, inputs;
@@ -74,7 +92,9 @@ struct placed_gemm {
 struct placed_gemms {
   placed_gemm of[gemms_max_of_turn];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
-  bool pdl_early_launch, pdl_runs_beside;
+  bool pdl_early_launch;
+  launch_role role;
+  done_count done;  // of the first and the second launch
 };
 
 /// The outputs as TMA sees them: [segment, row, output].

@@ -76,10 +76,6 @@ struct gemm {
   /// own: the next kernel may start while the kernels before this launch still run, because it reads none of their
   /// outputs before it waits for this launch.
   bool pdl_early_launch = false;
-  /// PDL, for matmul_hopper with more than 64 rows. Read from the first product of a launch: the next kernel is another
-  /// one of GEMMs that reads none of its outputs, and does not wait for it before it reads (`beside` in
-  /// mma/shapes.cuh). It starts when the kernels before this launch have ended.
-  bool pdl_runs_beside = false;
   turn when = turn::any;
   /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh).
   std::uint32_t* done = nullptr;
@@ -128,6 +124,16 @@ inline constexpr std::size_t gemms_max_of_turn = 8;  // among its second product
 /// The products of a launch that do not wait for others in it.
 [[nodiscard]] constexpr std::span<const gemm> independent(std::span<const gemm> gemms) {
   return has_turns(gemms) ? gemms.first(before_second(gemms)) : gemms;
+}
+/// The products of a launch by their turn.
+struct products_by_turn {
+  std::span<const gemm> first, any, second;
+};
+[[nodiscard]] constexpr products_by_turn by_turn(std::span<const gemm> gemms) {
+  const std::size_t before = before_second(gemms);
+  std::size_t count = 0;
+  while (count < before && gemms[count].when == turn::first) ++count;
+  return {gemms.first(count), gemms.subspan(count, before - count), gemms.subspan(before)};
 }
 /// Whether a list of products is ordered as `turn` requires.
 [[nodiscard]] bool is_in_turn(std::span<const gemm> gemms);

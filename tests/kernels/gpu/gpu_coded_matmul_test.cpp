@@ -8,6 +8,7 @@
 #include "tests/kernels/gpu/coded_case.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
+#include "tests/kernels/gpu/low_rank_case.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -302,32 +303,25 @@ BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_c
 
 namespace {
 
-/// A low-rank pair in the launch of quantised projections, compared with a launch of its own.
+/// A low-rank pair in the launch of quantised projections, or beside it, compared with a launch of its own.
 void compare_pair(random_numbers& random, element type, std::uint32_t rows, std::uint32_t inputs) {
   const stream in;
-  gemm_case first(random, type, rows, 32, inputs, epilogue{}), second(random, type, rows, 64, 32, store_f32);
+  const low_rank_case pair(random, type, rows, inputs, in);
   std::deque<coded_case> cases;
-  const weight_element other = random.below(2) == 0 ? weight_element::int4 : weight_element::int8;
+  constexpr weight_element others[] = {weight_element::int4, weight_element::int8, weight_element::nf4};
+  const weight_element other = others[random.below(std::size(others))];
   for (const weight_element e : {weight_element::int4, other})
     cases.emplace_back(random, type, rows, 100, 200, epilogue{}, weight_format{e, 64});
-  const device_buffer<std::uint32_t> done(2);
-  require(fill_with_zeros(done.data(), done.bytes(), in));
-  second.p.in = first.p.out, second.p.in_stride = padded(32), second.p.done = done.data();
-  const device_values inner(values(std::size_t{rows} * padded(32)), type);
-  first.p.out = inner.data(), first.p.out_stride = padded(32), second.p.in = inner.data();
-  first.p.when = turn::first, second.p.when = turn::second;
-  const auto run = [&](bool together) {
-    std::vector<gemm> launch{first.p};
-    if (together)
-      for (const coded_case& c : cases) launch.push_back(c.p);
-    launch.push_back(second.p);
-    require(matmul_mma(in, type, launch, nullptr, rows));
-    if (!together)
-      for (const coded_case& c : cases) require(matmul_mma(in, type, {&c.plain.p, 1}, nullptr, rows));
-    return second.out_memory.read(in);
-  };
-  const values alone = run(false), mixed = run(true);
-  BOOST_TEST(same_bits(alone, mixed));
+  const values alone = pair.run(by_mma, {}, rows, in);
+  std::vector<gemm> launch;
+  for (const coded_case& c : cases) {
+    require(matmul_mma(in, type, {&c.plain.p, 1}, nullptr, rows));
+    launch.push_back(c.p);
+  }
+  for (unsigned again = 0; again < 2; ++again) {
+    BOOST_TEST(same_bits(pair.run(by_mma, launch, rows, in), alone));
+    BOOST_TEST(pair.counters_are_zero(in));
+  }
   for (const coded_case& c : cases) BOOST_TEST(same_bits(c.out_memory.read(in), c.plain.out_memory.read(in)));
 }
 
@@ -341,10 +335,11 @@ BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
   });
 }
 
-#if defined(SKEIN_GPU_EMULATOR)
 // With more stages than a ring has, and the last one not whole.
 BOOST_AUTO_TEST_CASE(long_pairs_share_a_launch_with_quantised_products_on_hopper) {
+#if defined(SKEIN_GPU_EMULATOR)
   const emulator::other_device hopper = become_hopper();
+#endif
   for (const std::uint32_t rows : {1u, 8u, 11u, 16u, 27u, 32u, 33u, 64u, 65u, 100u, 128u, 130u}) {
     random_numbers random(rows);
     BOOST_TEST_CONTEXT(rows << " rows") {
@@ -352,5 +347,4 @@ BOOST_AUTO_TEST_CASE(long_pairs_share_a_launch_with_quantised_products_on_hopper
     }
   }
 }
-#endif
 #endif

@@ -7,6 +7,7 @@
 #include "kernels/weights/file_blocks.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/fp8_rows_case.hpp"
+#include "tests/kernels/gpu/low_rank_case.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -166,6 +167,23 @@ BOOST_AUTO_TEST_CASE(a_pair_of_blocks_gives_the_bits_of_one_in_fp8) {
   BOOST_TEST(hopper_pairs({&c.p, 1}, rows, sm_count));
 #endif
   BOOST_TEST(same_bits(sums_of(c.p, by_fp8, element::bf16, rows, in), alone));
+}
+
+BOOST_AUTO_TEST_CASE(low_rank_pairs_share_a_launch_with_fp8_gemms) {
+  for (const std::uint32_t rows : {7u, 40u, 65u, 100u, 128u, 200u}) BOOST_TEST_CONTEXT(rows << " rows") {
+      [[maybe_unused]] const auto device = hopper(12);
+      const stream in;
+      random_numbers random(rows);
+      const element type = pick_16_bits(random);
+      const low_rank_case pair(random, type, rows, 600, in);
+      const fp8_rows_case c(random, type, rows, 136, 700, store_f32);
+      const values alone = pair.run(by_fp8, {}, rows, in);
+      for (unsigned again = 0; again < 2; ++again) {
+        BOOST_TEST(same_bits(pair.run(by_fp8, {&c.p, 1}, rows, in), alone));
+        BOOST_TEST(pair.counters_are_zero(in));
+      }
+      c.check_result(in);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

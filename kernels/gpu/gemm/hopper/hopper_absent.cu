@@ -12,7 +12,17 @@ bool hopper_splits(std::span<const gemm>, std::uint32_t) { return false; }
 
 bool hopper_pairs(std::span<const gemm>, std::uint32_t, std::uint32_t) { return false; }
 
-std::uint32_t hopper_blocks(std::span<const gemm>, std::uint32_t, std::uint32_t) { return 0; }
+products_beside::products_beside(std::span<const gemm> gemms, std::uint32_t, std::uint32_t)
+    : products(by_turn(gemms)) {}
+bool products_beside::is_worth_it(std::uint32_t, std::uint32_t) const { return false; }
+result<void> multiply_first(stream_handle, element, const products_beside&, std::uint32_t) {
+  check(false);
+  return {};
+}
+result<void> multiply_second(stream_handle, element, const products_beside&, std::uint32_t) {
+  check(false);
+  return {};
+}
 
 result<void> matmul_hopper(stream_handle, element, std::span<const gemm>, const std::uint32_t*, std::uint32_t) {
   check(false);
@@ -28,6 +38,10 @@ result<void> launch_hopper(std::uint32_t, const tile_launch&) {
 }
 template <weight_element code>
 result<void> launch_ringed(mma_shape, const tile_launch&) {
+  check(false);
+  return {};
+}
+result<void> launch_low_rank(mma_shape, const tile_launch&, std::uint32_t*) {
   check(false);
   return {};
 }

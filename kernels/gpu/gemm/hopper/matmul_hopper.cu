@@ -70,6 +70,13 @@ constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
   return rows <= few_rows_max && gemms.front().matrix.inputs >= 4096;
 }
 
+/// Of 128 outputs of a segment, for each tile of rows.
+std::uint32_t count_tiles(std::span<const gemm> gemms) {
+  std::uint32_t tiles = 0;
+  for (const gemm& p : gemms) tiles += (p.matrix.outputs + 127) / 128 * p.segments;
+  return tiles;
+}
+
 }  // namespace
 
 bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows) {
@@ -93,11 +100,37 @@ bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t
          are_pairs_faster(gemms, rows, sm_count);
 }
 
-std::uint32_t hopper_blocks(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count) {
-  const std::uint32_t columns = rows_room <= 128 ? 128 : fastest_width(gemms, rows_room, true, sm_count).columns;
-  std::uint32_t blocks = 0;
-  for (const gemm& p : gemms) blocks += (p.matrix.outputs + 127) / 128 * ((rows_room + columns - 1) / columns);
-  return blocks;
+// With up to 128 rows, first products are computed in tiles of 64: a block takes half as long as one with 128.
+products_beside::products_beside(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count)
+    : products(by_turn(gemms)) {
+  const auto is_plain = [](const gemm& p) { return !is_quantised(p) && p.segments == 1; };
+  if (rows <= 64 || products.first.empty() || products.any.empty() || products.second.empty()) return;
+  if (!std::ranges::all_of(products.first, is_plain) || !std::ranges::all_of(products.second, is_plain)) return;
+  first_columns = rows <= 128 ? 64 : fastest_width(products.first, rows, true, sm_count).columns;
+  first_blocks = count_tiles(products.first) * ((rows + first_columns - 1) / first_columns);
+}
+bool products_beside::is_worth_it(std::uint32_t tiles, std::uint32_t sm_count) const {
+  const auto in_turn = [&](std::uint32_t sms) { return (tiles + sms - 1) / sms; };
+  return first_blocks > 0 && first_blocks < sm_count && in_turn(sm_count - first_blocks) == in_turn(sm_count);
+}
+
+result<void> multiply_first(stream_handle in, element type, const products_beside& all, std::uint32_t rows) {
+  return launch_hopper_tiles<own_type>(all.first_columns == 64 ? takes::a_part : takes::parts, all.first_columns, in,
+                                       type, all.products.first, rows,
+                                       {.role = launch_role::first, .done = all.products.second.front().done});
+}
+
+result<void> multiply_second(stream_handle in, element type, const products_beside& all, std::uint32_t rows) {
+  const auto second = all.products.second;
+  std::uint32_t columns = 128;
+  if (rows > 128) {
+    const auto sm_count = count_sms();
+    if (!sm_count) return sm_count.error();
+    columns = fastest_width(second, rows, true, *sm_count).columns;
+  }
+  return launch_hopper_tiles<own_type>(
+      takes::parts, columns, in, type, second, rows,
+      {.role = launch_role::second, .done = second.front().done, .writers = all.first_blocks});
 }
 
 result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
@@ -106,8 +139,17 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm>
   check(type != element::f32);
   check(std::ranges::all_of(gemms, [](const gemm& p) { return rounds_inputs(p) || !is_quantised(p); }));
   const bool rounds = std::ranges::any_of(gemms, rounds_inputs);
-  if (has_turns(gemms) && !is_worth_turns(gemms, rows_room))
+  if (has_turns(gemms) && !is_worth_turns(gemms, rows_room)) {
+    const auto sm_count = count_sms();
+    if (!sm_count) return sm_count.error();
+    const products_beside all(gemms, rows_room, *sm_count);
+    if (rounds && rows_room <= 128 && all.is_worth_it(count_tiles(all.products.any), *sm_count))
+      return multiply_beside(in, type, all, rows_room, [&](auto some) {
+        return launch_fp8_tiles(takes::parts, 128, in, type, some, rows_room,
+                                {.role = launch_role::middle, .sms_kept = all.first_blocks});
+      });
     return in_two_launches(gemms, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
+  }
   bool segments = false, parts = false;
   for (const gemm& p : independent(gemms)) {
     segments |= p.segments > 1;
@@ -117,7 +159,7 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm>
   if (rows_room <= few_rows_max)
     return rounds ? matmul_few_rows_fp8(in, type, gemms, rows_room) : matmul_few_rows(in, type, gemms, rows_room);
   const auto start = [&](takes work, std::uint32_t columns) {
-    return rounds ? launch_fp8_tiles(work, columns, in, type, gemms, rows_room)
+    return rounds ? launch_fp8_tiles(work, columns, in, type, gemms, rows_room, {})
                   : launch_hopper_tiles<own_type>(work, columns, in, type, gemms, rows_room);
   };
   if (rows_room <= 64) return start(takes::a_part, 64);

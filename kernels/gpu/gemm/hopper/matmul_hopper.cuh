@@ -6,8 +6,8 @@
 // each with a tile of weights and one of inputs, 64 inputs deep. The consumers multiply the stages that have arrived
 // and release them. Weights do not depend on the preceding kernel, so the first ring of them is requested before that
 // kernel has ended. PDL: a kernel lets its successor start when it has requested its last tiles, or at once if the
-// successor reads nothing before its wait that is still being written (pdl_early_launch), or after its own wait if the
-// successor runs beside it (pdl_runs_beside).
+// successor reads nothing before its wait that is still being written (pdl_early_launch). Low-rank pairs can run beside
+// other products (launch_role).
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then 2 * rows *
 // weights / FLOP rate.
@@ -70,9 +70,12 @@ __device__ void produce(const placed_gemms& all, const block_memory& memory) {
   work_item work = find_work<t>(all, blockIdx.x / t::blocks_each);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
-  if (all.pdl_early_launch) pdl_launch_dependents();
-  pdl_wait();
-  if (all.pdl_runs_beside) pdl_launch_dependents();
+  if (all.pdl_early_launch || all.role == launch_role::middle) pdl_launch_dependents();
+  if (all.role == launch_role::second)
+    all.done.await_writers(), all.done.count_reader();
+  else if (all.role != launch_role::middle)
+    pdl_wait();
+  if (all.role == launch_role::first) pdl_launch_dependents();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   std::uint32_t i = early;
@@ -146,21 +149,22 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
 
 /// A tile's products and its epilogue. Operands of e4m3 get their scales.
 template <typename Operand, typename Result, typename t>
-__device__ void run_tile(const work_item& work, std::uint32_t rows, const CUtensorMap& out, const block_memory& memory,
-                         stage_turn<t>& turn) {
+__device__ void run_tile(const placed_gemms& all, const work_item& work, const CUtensorMap& out,
+                         const block_memory& memory, stage_turn<t>& turn) {
   float sums[t::columns / 2];
   multiply<Operand, t>(work, memory, turn, sums);
-  pdl_wait();  // already complete; but every thread that reads or writes must call this
+  // Usually already complete; but every thread that reads or writes must call this.
+  if (all.role != launch_role::second) pdl_wait();
   if constexpr (std::is_same_v<Operand, e4m3>) {
     constexpr int columns = t::in_pairs ? half_tile<t>::columns : t::columns;
     const std::uint32_t first_row = work.row + (t::in_pairs ? rank_in_pair() * columns : 0);
     scale_sums<columns>(work.gemm->scales, work.output + threadIdx.x / warpgroup * group_outputs, first_row, sums);
   }
   if constexpr (t::in_pairs) {
-    store_half<t>(work, rows, out, memory.result, sums);
+    store_half<t>(work, all.rows, out, memory.result, sums);
   } else {
     apply_activation_fast(work.gemm->how.function, sums);
-    store<Result, t>(work, rows, out, memory.result, sums);
+    store<Result, t>(work, all.rows, out, memory.result, sums);
   }
 }
 
@@ -188,13 +192,19 @@ __global__ void __launch_bounds__(t::threads, 1)
     using result = result_of<Operand>;
     // Whole tiles apart: sums that two ways have in common would make ptxas serialise the instructions.
     if constexpr (!operand_traits<Operand>::are_mixed)
-      run_tile<Operand, result, t>(work, all.rows, to, memory, turn);
+      run_tile<Operand, result, t>(all, work, to, memory, turn);
     else if (work.gemm->scales.of_outputs)
-      run_tile<e4m3, result, t>(work, all.rows, to, memory, turn);
+      run_tile<e4m3, result, t>(all, work, to, memory, turn);
     else
-      run_tile<result, result, t>(work, all.rows, to, memory, turn);
+      run_tile<result, result, t>(all, work, to, memory, turn);
   }
   if (t::in_turn && speaks()) wait_until_written();
+  if (all.role == launch_role::first) {
+    barrier_of<t::consumers>(1 + t::groups);  // those before it are of warpgroups
+    if (threadIdx.x == 0) all.done.count_writer();
+  }
+  // So that this launch is complete only when those before it are.
+  if (all.role == launch_role::second && blockIdx.x == gridDim.x - 1) pdl_wait();
 #endif
 }
 
@@ -207,12 +217,13 @@ inline CUtensorMap describe_in(element type, const void* data, std::uint32_t dep
 
 /// `Operand` is the type of operands for each type of results.
 template <typename t, template <typename> typename Operand>
-result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows,
+                          const launch_place& place) {
   const auto sm_count = count_sms();
   if (!sm_count) return sm_count.error();
   placed_gemms all{};
   all.rows = rows;
-  all.pdl_early_launch = gemms.front().pdl_early_launch, all.pdl_runs_beside = gemms.front().pdl_runs_beside;
+  all.pdl_early_launch = gemms.front().pdl_early_launch, all.role = place.role;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   ways_out<t> out{};
   for (const gemm& p : gemms) {
@@ -234,7 +245,10 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
-    const std::uint32_t blocks = t::in_turn && !t::in_pairs ? std::min(tiles, *sm_count) : tiles * t::blocks_each;
+    // The second launch of three has a block for each tile, so that each SM gets one as soon as it has space.
+    const bool in_turn = t::in_turn && !t::in_pairs && place.role != launch_role::second;
+    const std::uint32_t blocks = in_turn ? std::min(tiles, *sm_count - place.sms_kept) : tiles * t::blocks_each;
+    all.done = {place.done, place.writers, blocks};
     return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true, t::blocks_each}, kernel, all, out);
   };
   return type == element::f16 ? start(matmul_hopper_kernel<Operand<half>, t>)
@@ -246,29 +260,31 @@ constexpr std::uint32_t pair_columns = 240;
 
 template <takes work, template <typename> typename Operand>
 result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const gemm> gemms,
-                            std::uint32_t rows) {
+                            std::uint32_t rows, const launch_place& place) {
   switch (columns) {
-    case 128: return launch_tiles<tiling<128, 6, work>, Operand>(in, type, gemms, rows);
-    case 160: return launch_tiles<tiling<160, 5, work>, Operand>(in, type, gemms, rows);
-    case 192: return launch_tiles<tiling<192, 4, work>, Operand>(in, type, gemms, rows);
-    case 240: return launch_tiles<tiling<240, 3, work>, Operand>(in, type, gemms, rows);
-    case 256: return launch_tiles<tiling<256, 3, work>, Operand>(in, type, gemms, rows);
+    case 128: return launch_tiles<tiling<128, 6, work>, Operand>(in, type, gemms, rows, place);
+    case 160: return launch_tiles<tiling<160, 5, work>, Operand>(in, type, gemms, rows, place);
+    case 192: return launch_tiles<tiling<192, 4, work>, Operand>(in, type, gemms, rows, place);
+    case 240: return launch_tiles<tiling<240, 3, work>, Operand>(in, type, gemms, rows, place);
+    case 256: return launch_tiles<tiling<256, 3, work>, Operand>(in, type, gemms, rows, place);
     default: break;
   }
   check(columns == row_tile_max && work == takes::parts);
-  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>, Operand>(in, type, gemms, rows);
+  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>, Operand>(in, type, gemms, rows, place);
   return {};
 }
 
 /// The widths of tiles: a_part 64; halves pair_columns; the others as in launch_columns.
 template <template <typename> typename Operand>
 result<void> launch_hopper_tiles(takes work, std::uint32_t columns, stream_handle in, element type,
-                                 std::span<const gemm> gemms, std::uint32_t rows) {
+                                 std::span<const gemm> gemms, std::uint32_t rows, const launch_place& place = {}) {
   switch (work) {
-    case takes::a_part: return launch_tiles<tiling<64, 8, takes::a_part>, Operand>(in, type, gemms, rows);
-    case takes::halves: return launch_tiles<tiling<pair_columns, 3, takes::halves>, Operand>(in, type, gemms, rows);
-    case takes::parts: return launch_columns<takes::parts, Operand>(columns, in, type, gemms, rows);
-    case takes::added_up_parts: return launch_columns<takes::added_up_parts, Operand>(columns, in, type, gemms, rows);
+    case takes::a_part: return launch_tiles<tiling<64, 8, takes::a_part>, Operand>(in, type, gemms, rows, place);
+    case takes::halves:
+      return launch_tiles<tiling<pair_columns, 3, takes::halves>, Operand>(in, type, gemms, rows, place);
+    case takes::parts: return launch_columns<takes::parts, Operand>(columns, in, type, gemms, rows, place);
+    case takes::added_up_parts:
+      return launch_columns<takes::added_up_parts, Operand>(columns, in, type, gemms, rows, place);
   }
   return {};
 }

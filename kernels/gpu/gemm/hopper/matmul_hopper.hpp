@@ -21,7 +21,30 @@ namespace skein::kernels::gpu {
 /// would leave SMs idle or require narrow tiles, and if exchanging the sums takes less time than that.
 [[nodiscard]] bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count);
 
-/// The blocks of a launch of whole products, with more than 64 rows.
-[[nodiscard]] std::uint32_t hopper_blocks(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count);
+/// Low-rank pairs and other products of a launch, in three launches that run at the same time, with more than 64 rows:
+/// the first products on a few SMs, then the others of the launch on the other SMs, then the second products, which
+/// wait for the first ones and run where an SM has nothing else to do. The bits are those of two launches.
+struct products_beside {
+  products_by_turn products;
+  std::uint32_t first_columns = 0;  ///< rows of a tile of the first launch
+  std::uint32_t first_blocks = 0;   ///< of that launch, with an SM for each; 0: it is not possible
+
+  products_beside(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count);
+  /// Whether it is possible, and the others of the launch, which have `tiles` tiles, take as many turns on their SMs as
+  /// on all.
+  [[nodiscard]] bool is_worth_it(std::uint32_t tiles, std::uint32_t sm_count) const;
+};
+[[nodiscard]] result<void> multiply_first(stream_handle in, element type, const products_beside& all,
+                                          std::uint32_t rows);
+[[nodiscard]] result<void> multiply_second(stream_handle in, element type, const products_beside& all,
+                                           std::uint32_t rows);
+/// others(products): launches the ones in between.
+template <typename Others>
+[[nodiscard]] result<void> multiply_beside(stream_handle in, element type, const products_beside& all,
+                                           std::uint32_t rows, Others others) {
+  if (result<void> done = multiply_first(in, type, all, rows); !done) return done;
+  if (result<void> done = others(all.products.any); !done) return done;
+  return multiply_second(in, type, all, rows);
+}
 
 }  // namespace skein::kernels::gpu

@@ -51,7 +51,6 @@ struct coded_matrix {
 /// The weights of products are maps of describe_blocks.
 struct coded_gemms : gpu::placed_gemms {
   coded_matrix matrices[gemms_max_of_turn];
-  bool has_inputs;  // complete when the kernel starts, which still waits before it writes
 };
 
 template <typename t>
@@ -85,8 +84,9 @@ __device__ void request_tiles(const coded_gemms& all, const hopper_memory<t>& me
   gpu::work_item work = gpu::find_work<t>(all, blockIdx.x);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_codes(work, i, i);
-  if (all.pdl_early_launch) pdl_launch_dependents();
-  if (!all.has_inputs) pdl_wait();
+  const bool is_middle = all.role == launch_role::middle;
+  if (all.pdl_early_launch || is_middle) pdl_launch_dependents();
+  if (!is_middle) pdl_wait();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   if (early == t::stages)
@@ -211,7 +211,8 @@ result<void> launch_hopper_tiles(const tile_launch& what, void (*of_halves)(code
                                  void (*of_bf16)(coded_gemms, ways_out<t>)) {
   coded_gemms all{};
   all.rows = what.rows, all.row_tiles = (what.rows + t::columns - 1) / t::columns;
-  all.pdl_early_launch = what.gemms.front().pdl_early_launch, all.has_inputs = what.beside > 0;
+  all.pdl_early_launch = what.gemms.front().pdl_early_launch;
+  all.role = what.beside > 0 ? launch_role::middle : launch_role::alone;
   ways_out<t> out{};
   for (const gemm& p : what.gemms) {
     const device_matrix& m = p.matrix;

@@ -122,7 +122,7 @@ inline bool fits_packets(const gemm& p) {
 /// products; otherwise 0.
 template <typename t>
 void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringed_outputs = 0) {
-  const auto& [in, type, gemms, rows, profile, work, beside] = what;
+  const auto& [in, type, gemms, rows, profile, work, beside, first_blocks] = what;
   all.takes_all = work != takes::one;
   all.rows = rows, all.row_tiles = (rows + t::columns - 1) / t::columns;
   all.pdl = profile.has_pdl, all.pdl_early_launch = gemms.front().pdl_early_launch;
@@ -163,6 +163,8 @@ void place_gemms(const tile_launch& what, placed_gemms& all, std::uint32_t ringe
   for (const turn when : {turn::second, turn::any})
     for (const gemm& p : gemms)
       if (second_early && p.when == when) place(p);
+  all.first_beside = first_blocks > 0;
+  if (all.first_beside) all.done.writers = 1 + first_blocks, all.done.readers = all.items;
 }
 
 /// Dynamic shared memory of a launch.

@@ -31,7 +31,7 @@ struct low_rank_tiling : tiling<16, columns_, 1, columns_ == 32 ? 2 : 1, 1, take
 };
 /// Whether launches with such tiles may have products of this kind.
 template <typename t>
-inline constexpr bool has_low_rank_tiles = t::columns <= 32 && t::segments == takes::one;
+inline constexpr bool has_low_rank_tiles = t::columns <= 32 && t::segments == takes::one && !t::turned;
 
 /// Copies rows of a stage.
 template <typename t, unsigned rows, bool ahead>

@@ -133,20 +133,33 @@ bool can_use_warpgroups(const tile_launch& what) {
                               : std::ranges::all_of(what.gemms, is_whole));
 }
 
-/// The SMs for which launch_hopper takes no longer if `first`, of products of 16 bits that it does not need, runs on
-/// the others meanwhile: those of the blocks of `first`. Otherwise 0.
-std::uint32_t sms_beside(const tile_launch& first, const tile_launch& what) {
-  if (is_quantised(first.gemms.front()) || !can_use_warpgroups(first)) return 0;
-  if (!is_quantised(what.gemms.front()) || !can_use_warpgroups(what)) return 0;
-  const std::uint32_t columns = choose_columns(what), sms = what.profile.sm_count;
-  const std::uint32_t blocks = hopper_blocks(first.gemms, first.rows, sms);
-  const std::uint32_t tiles = output_tiles(what) * ((what.rows + columns - 1) / columns);
-  const auto in_turn = [&](std::uint32_t each) { return (tiles + each - 1) / each; };
-  return blocks < sms && in_turn(sms - blocks) == in_turn(sms) ? blocks : 0;
+/// Whether quantised products with one kind of code, `others`, are launched beside low-rank pairs.
+bool run_beside(const products_beside& all, const tile_launch& others) {
+  const auto is_like_first = [&](const gemm& p) {
+    return is_quantised(p) && p.matrix.format.element == others.gemms.front().matrix.format.element;
+  };
+  if (all.first_blocks == 0 || !std::ranges::all_of(others.gemms, is_like_first) || !can_use_warpgroups(others))
+    return false;
+  const std::uint32_t columns = choose_columns(others);
+  return all.is_worth_it(output_tiles(others) * ((others.rows + columns - 1) / columns), others.profile.sm_count);
 }
 
 /// Whether launch_ringed computes launches of few rows with quantised products.
 bool has_rings(const device_profile& profile) { return profile.has_wgmma && hopper_is_built(); }
+
+/// The first products of low-rank pairs in a launch of few rows that launch_low_rank computes beside the others, or
+/// none. Each of its blocks needs an SM, and NF4 with up to eight rows needs all SMs for decoding.
+std::span<const gemm> first_apart(std::span<const gemm> gemms, std::uint32_t rows, const device_profile& profile) {
+  const products_by_turn of = by_turn(gemms);
+  if (!has_rings(profile) || !gemms.front().pdl_early_launch || of.second.empty()) return {};
+  const auto is_plain = [](const gemm& p) { return !is_quantised(p) && p.segments == 1; };
+  if (!std::ranges::all_of(of.first, is_plain) || low_rank_blocks(of.first) > profile.sm_count / 3) return {};
+  const auto is_of = [&](weight_element code) {
+    return std::ranges::any_of(of.any, [=](const gemm& p) { return p.matrix.format.element == code; });
+  };
+  const bool has_others = is_of(weight_element::fp8) || (rows <= 8 && is_of(weight_element::nf4));  // fp8: no rings
+  return std::ranges::any_of(of.any, is_quantised) && !has_others ? of.first : std::span<const gemm>();
+}
 
 /// A launch of products of which the quantised ones have one kind of code, if any.
 result<void> launch_alike(mma_shape shape, const tile_launch& what) {
@@ -168,42 +181,32 @@ class launch_groups {
                                              weight_element::nf4};
 
  public:
-  launch_groups(std::span<const gemm> gemms, bool few) {
+  /// `has_first`: first products that are not among these run beside the first group.
+  launch_groups(std::span<const gemm> gemms, bool few, bool has_first) {
     const auto take = [&](auto wanted) {
       for (const gemm& p : gemms)
         if (wanted(p)) sorted_[count_++] = p;
     };
     const auto take_waiting = [&] { take([](const gemm& p) { return p.when == turn::second; }); };
     take([](const gemm& p) { return !is_quantised(p) && p.when != turn::second; });
-    bool open = few && count_ > 0;  // the first group may take quantised products, before those that wait
+    bool open = few && (count_ > 0 || has_first);  // the first group may take quantised products, before waiting ones
     if (!open) take_waiting();
     if (count_ > 0) ends_[groups_++] = count_;
     for (const weight_element code : codes) {
       const std::size_t before = count_;
       take([&](const gemm& p) { return is_quantised(p) && p.matrix.format.element == code; });
       if (count_ == before) continue;
-      if (open)
-        take_waiting();
-      else
-        ++groups_;
+      if (open) take_waiting();
+      if (!open || groups_ == 0) ++groups_;
       ends_[groups_ - 1] = count_, open = false;
     }
+    if (has_first) sorted_.front().pdl_early_launch = true;
   }
-  /// Lets the second group run beside the first if sms(first, second), the SMs of the first, is not 0; returns that.
-  template <typename Sms>
-  std::uint32_t lay_beside(Sms sms) {
-    if (groups_ < 2) return 0;
-    const auto first = std::span(sorted_).first(ends_[0]),
-               second = std::span(sorted_).subspan(ends_[0], ends_[1] - ends_[0]);
-    const std::uint32_t beside = sms(first, second);
-    if (beside > 0) first.front().pdl_early_launch = false, first.front().pdl_runs_beside = true;
-    return beside;
-  }
-  /// run(products, whether they are the second group) for each group.
+  /// run(products, whether they are the first group) for each group.
   template <typename Run>
   result<void> for_each(Run run) const {
     for (std::size_t i = 0, begin = 0; i < groups_; begin = ends_[i++])
-      if (result<void> done = run(std::span(sorted_).subspan(begin, ends_[i] - begin), i == 1); !done) return done;
+      if (result<void> done = run(std::span(sorted_).subspan(begin, ends_[i] - begin), i == 0); !done) return done;
     return {};
   }
 
@@ -270,20 +273,29 @@ bool splits_others(std::span<const gemm> gemms, std::uint32_t rows) {
          0.9 * mma::choose_shape(launch, rows, whole, *profile).time;
 }
 
-result<void> multiply_others(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+/// What blocks of more than 64 rows do with segments.
+mma::takes work_of(std::span<const gemm> gemms) {
   using mma::takes;
+  const auto is_in_parts = [](const gemm& p) { return p.how.to == destination::parts; };
+  if (std::ranges::all_of(gemms, [](const gemm& p) { return p.segments == 1; }) ||
+      std::ranges::any_of(gemms, is_in_parts))
+    return takes::one;
+  return gemms.size() == 1 && gemms.front().how.to == destination::add_f32 ? takes::adds_each : takes::sum_of_all;
+}
+
+result<void> multiply_others(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
   const bool few = rows <= mma::few_columns;
-  if (has_turns(gemms) && !few)
-    return in_two_launches(gemms, [&](auto some) { return multiply_others(in, type, some, rows); });
-  bool segments = false, parts = false;
-  for (const gemm& p : gemms) {
-    segments |= p.segments > 1;
-    parts |= p.how.to == destination::parts;
-  }
   const auto profile = current_profile();
   if (!profile) return profile.error();
-  const bool adds = gemms.size() == 1 && gemms.front().how.to == destination::add_f32;
-  const takes work = !segments || parts ? takes::one : adds ? takes::adds_each : takes::sum_of_all;
+  if (has_turns(gemms) && !few) {
+    const products_beside all(gemms, rows, profile->sm_count);
+    const mma::tile_launch others{
+        in, type, all.products.any, rows, *profile, work_of(all.products.any), all.first_blocks};
+    if (mma::run_beside(all, others))
+      return multiply_beside(in, type, all, rows, [&](auto) { return mma::launch_by_warpgroups(others); });
+    return in_two_launches(gemms, [&](auto some) { return multiply_others(in, type, some, rows); });
+  }
+  const mma::takes work = work_of(gemms);
   const auto run = [&](const mma::tile_launch& what) {
     return mma::launch_alike(mma::shape_of(what.gemms, rows, work, *profile), what);
   };
@@ -291,12 +303,15 @@ result<void> multiply_others(stream_handle in, element type, std::span<const gem
     return mma::can_use_warpgroups(what) ? mma::launch_by_warpgroups(what) : run(what);
   };
   if (std::ranges::none_of(gemms, is_quantised)) return run_by_best({in, type, gemms, rows, *profile, work});
-  mma::launch_groups groups(gemms, few);
-  const std::uint32_t beside = groups.lay_beside([&](std::span<const gemm> first, std::span<const gemm> second) {
-    return mma::sms_beside({in, type, first, rows, *profile, work}, {in, type, second, rows, *profile, work});
-  });
-  return groups.for_each([&](std::span<const gemm> some, bool is_second) {
-    return run_by_best({in, type, some, rows, *profile, work, is_second ? beside : 0});
+  const auto first = few ? mma::first_apart(gemms, rows, *profile) : std::span<const gemm>();
+  if (!first.empty())
+    if (auto done = mma::launch_low_rank(mma::shape_of(first, rows, work, *profile), {in, type, first, rows, *profile},
+                                         gemms.back().done);
+        !done)
+      return done;
+  const mma::launch_groups groups(gemms.subspan(first.size()), few, !first.empty());
+  return groups.for_each([&](std::span<const gemm> some, bool is_front) {
+    return run_by_best({in, type, some, rows, *profile, work, 0, is_front ? mma::low_rank_blocks(first) : 0});
   });
 }
 

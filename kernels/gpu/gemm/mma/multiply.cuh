@@ -209,9 +209,12 @@ __device__ inline bool waits(const placed_gemms& all, const work_item& work) {
 /// Waits for the inputs of a block that waits(); all threads call it.
 __device__ inline void await_inputs(const placed_gemms& all, const work_item& work) {
   if (all.pdl_early_launch) pdl_launch_dependents();
-  pdl_wait();
-  if (work.gemm->when != turn::second) return;
-  if (threadIdx.x == 0) all.done.await_writers(), all.done.count_reader();
+  const bool is_second = work.gemm->when == turn::second;
+  if (!all.first_beside) {
+    pdl_wait();
+    if (!is_second) return;
+  }
+  if (threadIdx.x == 0) all.done.await_count(is_second ? all.done.writers : 1), all.done.count_reader();
   __syncthreads();
 }
 

@@ -4,7 +4,6 @@
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/gemm/mma/even_share.hpp"
 #include "kernels/gpu/gemm/mma/kernel.cuh"
-#include "kernels/gpu/gemm/mma/ringed_low_rank.cuh"
 #include "kernels/gpu/gemm/tensor_map.hpp"
 
 /// Products of up to 64 rows with quantised weights on sm_90a. As in few_rows.cuh a block has 64 outputs of a segment
@@ -51,10 +50,9 @@ struct ring_tiling : tiling<outputs_, t::columns, outputs_ / 16, 1, 1, takes::on
 };
 
 struct mapped_gemms : placed_gemms {
-  std::uint32_t stages;       ///< of the ring of a block
-  std::uint32_t table_bytes;  ///< before the ring: the table of nf4_pairs, or none
-  // Of quantised products, and of first ones of low-rank pairs.
-  CUtensorMap inputs[gemms_max], weights[gemms_max];
+  std::uint32_t stages;                               ///< of the ring of a block
+  std::uint32_t table_bytes;                          ///< before the ring: the table of nf4_pairs, or none
+  CUtensorMap inputs[gemms_max], weights[gemms_max];  // of quantised products
 };
 
 /// The stages of a ring in turn.
@@ -101,7 +99,10 @@ class stage_requests {
   /// Requests the others when the stages before them have been read.
   __device__ void finish() const {
     if (all_.pdl_early_launch) pdl_launch_dependents();
-    pdl_wait();
+    if (all_.first_beside)
+      all_.done.await_count(1), all_.done.count_reader();
+    else
+      pdl_wait();
     pdl_launch_dependents();
     for (unsigned i = 0; i < min(count_, memory_.count); ++i) request_inputs(i, i);
     ring_turn turn;
@@ -345,8 +346,6 @@ __global__ void __launch_bounds__(ring::consumers + ring::producers)
 #if defined(SKEIN_GPU_EMULATOR) || defined(SKEIN_HAS_WGMMA)  // where has_rings() is true
   const work_item work = find_work<t>(all, blockIdx.x);
   if (work.gemm->block_bytes > 0) return run_ringed<Element, ring>(all, work);
-  if constexpr (has_slim_rings<t>)
-    if (work.gemm->tile_outputs == low_rank_outputs) return run_slim<Element, slim_ring<t::columns>>(all, work);
   if (threadIdx.x >= t::threads) return;
   run_plain_tile_of<Element, t>(all, work);
 #endif
@@ -365,27 +364,14 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
   const auto start_with = [&]<typename t, int outputs>() -> result<void> {
     using r = ring_tiling<t, code, outputs>;
     mapped_gemms all{};
-    std::size_t slim_bytes = 0;
     place_gemms<t>(what, all, r::outputs);
     for (std::uint32_t i = 0; i < all.count; ++i) {
       const placed_gemm& p = all.of[i];
-      const auto describe = [&](const CUtensorMap& weights, unsigned blocks) {
-        all.weights[i] = weights;
-        all.inputs[i] =
-            describe_tiles(what.type, p.inputs, p.depth * matrix_tile, p.in_stride / 2, what.rows, t::columns, blocks);
-      };
-      if (p.block_bytes > 0)
-        describe(
-            describe_blocks(p.weights, p.block_bytes, p.depth, p.weight_rows / panel_outputs, r::blocks, r::panels),
-            r::blocks);
-      if constexpr (has_slim_rings<t>)
-        if (p.tile_outputs == low_rank_outputs) {
-          using slim = slim_ring<t::columns>;
-          slim_bytes = slim::shared_bytes;
-          describe(describe_tiles(what.type, p.weights, p.depth * matrix_tile, p.weight_stride / 2, p.weight_rows,
-                                  low_rank_outputs, slim::blocks),
-                   slim::blocks);
-        }
+      if (p.block_bytes == 0) continue;
+      all.weights[i] =
+          describe_blocks(p.weights, p.block_bytes, p.depth, p.weight_rows / panel_outputs, r::blocks, r::panels);
+      all.inputs[i] =
+          describe_tiles(what.type, p.inputs, p.depth * matrix_tile, p.in_stride / 2, what.rows, t::columns, r::blocks);
     }
     const std::uint32_t each = blocks_of_sm(all.items, what.profile);
     all.stages = ring_stages<r>(each, what.profile);
@@ -394,8 +380,8 @@ result<void> launch_ringed(mma_shape shape, const tile_launch& what) {
     if (r::may_have_table && r::ring_bytes(all.stages) + table_bytes <= even_share(each, what.profile))
       all.table_bytes = table_bytes;
     const auto kernel = what.type == element::f16 ? matmul_ringed_kernel<half, t, r> : matmul_ringed_kernel<bf16, t, r>;
-    const std::size_t shared_bytes = std::max({r::ring_bytes(all.stages) + all.table_bytes, slim_bytes,
-                                               shared_bytes_for<t>(all), even_share(each, what.profile)});
+    const std::size_t shared_bytes = std::max(
+        {r::ring_bytes(all.stages) + all.table_bytes, shared_bytes_for<t>(all), even_share(each, what.profile)});
     if (const auto done = allow_shared_bytes(kernel, shared_bytes); !done) return done;
     return launch({"matmul", {all.items}, {r::consumers + r::producers}, shared_bytes, what.in, true}, kernel, all);
   };

@@ -40,9 +40,13 @@ struct tile_launch {
   std::uint32_t rows;
   const device_profile& profile;
   takes work = takes::one;
-  /// SMs that blocks of the kernel before keep while this launch runs beside them. If there are any, the inputs of this
-  /// launch were complete when that kernel let it start (gemm::pdl_runs_beside).
+  /// SMs that blocks of the kernel before keep while this launch runs beside them. If there are any, this is the middle
+  /// one of three launches (multiply_beside).
   std::uint32_t beside = 0;
+  /// Blocks of launch_low_rank for the first products that the second ones of this launch wait for. If there are any,
+  /// that is the launch before and runs beside this one: all blocks wait for the count of one of them, which says that
+  /// their inputs are complete, and those of second products for the others.
+  std::uint32_t first_blocks = 0;
 };
 
 /// start.operator()<t>() with the tiles of a shape that is neither broad nor wide.
@@ -72,6 +76,15 @@ result<void> launch_coded(mma_shape shape, const tile_launch& what);
 /// products that are all quantised with that kind of code.
 template <weight_element code>
 result<void> launch_hopper(std::uint32_t columns, const tile_launch& what);
+
+/// First products of low-rank pairs on sm_90a, which are not quantised and have one segment, for up to few_columns
+/// rows. The next launch runs beside this one (tile_launch::first_blocks) and waits by the counters at `done`.
+result<void> launch_low_rank(mma_shape shape, const tile_launch& what, std::uint32_t* done);
+[[nodiscard]] constexpr std::uint32_t low_rank_blocks(std::span<const gemm> gemms) {
+  std::uint32_t blocks = 0;
+  for (const gemm& p : gemms) blocks += (p.matrix.outputs + low_rank_ring_outputs - 1) / low_rank_ring_outputs;
+  return blocks;
+}
 
 /// The same on sm_90a, for up to few_columns rows (ringed_rows.cuh).
 template <weight_element code>

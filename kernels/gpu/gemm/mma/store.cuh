@@ -19,7 +19,7 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const place<
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const std::uint32_t wide = at.g + e / 2 * 8, narrow = at.t4 * 2 + e % 2;  // places within the instruction
-        const std::uint32_t output = work.output + at.first_output + (t::turned ? narrow : i * 16 + wide);
+        const std::uint32_t output = work.output + at.first_output + (t::turned ? j * 8 + narrow : i * 16 + wide);
         const std::uint32_t row = work.row + at.first_column + (t::turned ? wide : j * 8 + narrow);
         if (output < p.outputs && row < rows) put(std::size_t{row} * p.out_stride + output, sums[i][j][e]);
       }

@@ -21,6 +21,9 @@ constexpr bool is_turned(weight_element code, int columns) { return code != weig
 /// Outputs of a block in such products.
 inline constexpr int turned_outputs = 32;
 
+/// Outputs of a block of ringed_low_rank.cu.
+inline constexpr int low_rank_ring_outputs = 32;
+
 /// What a block does with the segments of a product (split-K).
 enum class takes {
   one,         ///< one segment per block
@@ -105,7 +108,8 @@ struct placed_gemms {
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
   bool takes_all;                               // a block takes all segments
   bool pdl, pdl_early_launch;
-  done_count done;  // of products that others of the launch wait for
+  bool first_beside;  // first products are in a launch beside this one (tile_launch::first_blocks)
+  done_count done;    // of products that others wait for
 };
 
 /// A tile: its product, first output, first row, and range of stages.
