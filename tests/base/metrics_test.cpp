@@ -3,9 +3,11 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/metrics/exposition.hpp"
 #include "base/metrics/process_usage.hpp"
@@ -129,6 +131,9 @@ BOOST_AUTO_TEST_CASE(the_system_knows_this_process) {
   BOOST_TEST(p.open_files >= 3u);
   BOOST_TEST(p.open_files_max >= p.open_files);
   BOOST_TEST(p.threads >= 1u);
+  std::vector<std::ifstream> more;
+  for (unsigned i = 0; i < 100; ++i) more.emplace_back("/dev/null");
+  BOOST_TEST(measure_process().open_files == p.open_files + 100);
 }
 
 }  // namespace
