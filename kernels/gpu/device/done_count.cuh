@@ -3,9 +3,10 @@
 
 #include "kernels/gpu/runtime/runtime.hpp"
 
-/// Synchronisation between products of one launch that depend on each other (see `turn`): blocks that write an output
-/// count themselves as done, blocks that read it wait for the count. Blocks begin in the order of their numbers,
-/// so the blocks that are waited for have begun. CUDA; the emulator runs one block after another.
+/// Synchronisation between products of one launch that depend on each other (see `turn`), or of launches that run at
+/// the same time: blocks that write an output count themselves as done, blocks that read it wait for the count. The
+/// blocks that are waited for have begun: those of a launch begin in the order of their numbers, and a launch begins
+/// when all blocks of the one before have. CUDA; the emulator runs one block after another.
 namespace skein::kernels::gpu {
 
 /// Orders a thread's accesses to global memory against those of TMA (PTX ISA, "proxies"): needed by the thread that
@@ -31,7 +32,7 @@ struct done_count {
   }
   /// Waits until all writers are done; then this thread may fetch their output.
   __device__ void await_writers() const { await_count(writers); }
-  /// Waits until `count` of them are.
+  /// Waits until `count` writers are done.
   __device__ void await_count(std::uint32_t count) const {
 #if defined(SKEIN_GPU_EMULATOR)
     emulator::block_runner::of_this_thread().wait_until([=, this] { return at[0] >= count; },

@@ -61,10 +61,9 @@ struct half_tile : t {
 /// How a launch depends on launches that run at the same time (multiply_beside of matmul_hopper.hpp).
 enum class launch_role : std::uint8_t {
   alone,
-  first,  ///< lets the next launch start when its own inputs are complete, and counts its blocks when they have written
-  middle,  ///< lets the next launch start at once; its inputs are complete when it starts, but it waits before it
-           ///< writes
-  second,  ///< waits for the blocks of the first one; only its last block waits for the launch before
+  first,   ///< Lets the next launch start when its own inputs are complete. Each block is counted when it has written.
+  middle,  ///< Lets the next launch start at once. Its inputs are complete when it starts, so it waits only to write.
+  second,  ///< Waits for the count of the first one. Only its last block waits for the launches before.
 };
 
 /// The place of a launch among those.

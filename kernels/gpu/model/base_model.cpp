@@ -59,6 +59,9 @@ bool is_led_on(const gpu_options& options) {
   return *led;
 }
 
+/// Two pairs for each layer.
+std::size_t done_counters(const model_dims& dims) { return 4 * std::size_t{dims.layers}; }
+
 device_buffer<float> activation_floats(std::size_t count) { return device_buffer<float>(count, "activations"); }
 
 }  // namespace
@@ -80,6 +83,7 @@ base_model::base_model(const model_dims& dims, const gpu_options& options, const
           activation_floats(std::size_t{room.rows} * dims.embd)}},
       parts_{{activation_floats(parts_floats(dims, room)), activation_floats(parts_floats(dims, room)),
               activation_floats(parts_floats(dims, room))}},
+      done_(done_counters(dims)),
       normed_(activations_.make(dims.embd)),
       logits_(std::size_t{room.logit_rows} * dims.vocab, "logits"),
       states_(layout_.bytes(), "the states of the slots") {}
@@ -97,8 +101,8 @@ memory_plan base_model::plan(const model_dims& dims, const gpu_options& options,
                              std::size_t{room.logit_rows} * dims.vocab;
   activation_room own(room.rows, options.matrix_type, true);
   static_cast<void>(own.make(dims.embd));  // normed_
-  plan.activation_bytes = floats * sizeof(float) + (2 + led_counters) * sizeof(std::uint32_t) + own.bytes() +
-                          activation_bytes + rounding_room::planned_bytes(dims, options, room.rows) +
+  plan.activation_bytes = floats * sizeof(float) + (done_counters(dims) + led_counters) * sizeof(std::uint32_t) +
+                          own.bytes() + activation_bytes + rounding_room::planned_bytes(dims, options, room.rows) +
                           decoding_room::planned_bytes(dims, options, room.rows);
   if (wants_library(options, room) && open_library()) plan.activation_bytes += tuned_matmul::workspace_bytes;
   return plan;

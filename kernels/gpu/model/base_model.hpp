@@ -125,6 +125,13 @@ class base_model : public gpu_model {
   /// Makes a product store its partial sums; returns them as its consumer reads them.
   [[nodiscard]] gemm_rows store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const;
 
+  /// Two counters (gemm::done) for a launch of a layer, of which there are at most two: `which` is 0 or 1. No other
+  /// launch of a tick uses them, because the blocks of a launch may look at them before all launches of the layer
+  /// before have ended.
+  [[nodiscard]] std::uint32_t* done_of(std::uint32_t layer, std::uint32_t which = 0) const {
+    return done_.data() + 4 * std::size_t{layer} + 2 * which;
+  }
+
   [[nodiscard]] std::byte* state_of(std::uint32_t layer) const { return states_.data() + layout_.wkv(layer); }
 
   static constexpr std::size_t projections_max = 3;
@@ -168,7 +175,7 @@ class base_model : public gpu_model {
 
  protected:
   const std::array<device_buffer<float>, projections_max> parts_;
-  const device_buffer<std::uint32_t> done_{2};  ///< counters for products that others of their launch wait for
+  const device_buffer<std::uint32_t> done_;  ///< see done_of
   const device_buffer<std::uint32_t> led_{led_counters};
   const activation normed_;  ///< [rows, C]: the input of the head; free while layers run
 

@@ -64,7 +64,7 @@ class rwkv6_model final : public headed_model {
         gemm_of(p.decay_w2, rows_.inner_w, rows_.w, store_gate()),
     };
     gemms.front().when = turn::first;
-    gemms.back().when = turn::second, gemms.back().done = done_.data();
+    gemms.back().when = turn::second, gemms.back().done = done_of(layer);
     split(std::span(gemms).subspan(1, projections_.size()), gemms, projections_, tick);
     gemms.front().pdl_early_launch = gemms.back().pdl_early_launch = true;
     multiply_rows(tick, gemms);
@@ -104,7 +104,7 @@ class rwkv6_model final : public headed_model {
       tick.note(shift_for_shares(tick.in, tick.rows, type_, of, statistics));
     }
     const gemm inner = gemm_of(p.maa_w1, gated_.mixed_k, rows_.low, {activation_function::tanh});
-    if (!can_mix_by_token(type_, p.maa_w2[0])) return mix_in_two_steps(p, norm, x_prev, inner, tick);
+    if (!can_mix_by_token(type_, p.maa_w2[0])) return mix_in_two_steps(layer, norm, x_prev, inner, tick);
     gemm first = inner;
     first.pdl_early_launch = true;
     gemm_rows low;
@@ -120,8 +120,9 @@ class rwkv6_model final : public headed_model {
   }
 
   /// The same after `inner`, by GEMMs that make the shares, and a token shift.
-  void mix_in_two_steps(const layer_weights& p, const norm_weights& norm, std::size_t x_prev, const gemm& inner,
+  void mix_in_two_steps(std::uint32_t layer, const norm_weights& norm, std::size_t x_prev, const gemm& inner,
                         pass& tick) {
+    const layer_weights& p = weights_.layers[layer];
     std::array<gemm, 1 + mix_count> gemms;
     gemms[0] = inner;
     gemms[0].when = turn::first;
@@ -129,7 +130,7 @@ class rwkv6_model final : public headed_model {
     for (std::size_t j = 0; j < mix_count; ++j) {
       const activation of_pair{static_cast<std::byte*>(rows_.low.data) + j * pair_bytes, rows_.low.stride};
       gemms[1 + j] = gemm_of(p.maa_w2[j], of_pair, rows_.mixed[j], store_gate());
-      gemms[1 + j].when = turn::second, gemms[1 + j].done = done_.data();
+      gemms[1 + j].when = turn::second, gemms[1 + j].done = done_of(layer, 1);
     }
     gemms[0].pdl_early_launch = gemms[1].pdl_early_launch = true;
     multiply_rows(tick, gemms);

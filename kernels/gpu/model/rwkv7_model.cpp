@@ -135,7 +135,7 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   };
   constexpr std::size_t low_rank = 4, projections = 3, second = low_rank + projections;
   for (gemm& inner : std::span(gemms).first(low_rank)) inner.when = turn::first;
-  for (gemm& outer : std::span(gemms).subspan(second)) outer.when = turn::second, outer.done = done_.data();
+  for (gemm& outer : std::span(gemms).subspan(second)) outer.when = turn::second, outer.done = done_of(layer);
   const std::size_t skipped = layer == 0 ? 1 : 0;  // the first layer has no v1 and v2
   const auto in_this_layer = std::span(gemms).subspan(skipped, gemms.size() - 2 * skipped);
   const auto cut = std::span(gemms).subspan(low_rank, projections);

@@ -28,6 +28,7 @@ class device_values {
   }
 
   [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] std::size_t bytes() const { return count_ * element_bytes(type_); }
   [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(memory_.data()); }
 
   /// Waits for the stream; the values as fp32.

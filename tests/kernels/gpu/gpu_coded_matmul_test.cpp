@@ -8,6 +8,7 @@
 #include "tests/kernels/gpu/coded_case.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/gemm_checks.hpp"
+#include "tests/kernels/gpu/late_inputs.hpp"
 #include "tests/kernels/gpu/low_rank_case.hpp"
 
 using namespace skein;
@@ -303,26 +304,35 @@ BOOST_AUTO_TEST_CASE(rows_and_segments_do_not_change_the_bits_of_products_with_c
 
 namespace {
 
-/// A low-rank pair in the launch of quantised projections, or beside it, compared with a launch of its own.
-void compare_pair(random_numbers& random, element type, std::uint32_t rows, std::uint32_t inputs) {
+/// Low-rank pairs in the launch of quantised projections, or beside it, compared with a launch of their own.
+/// `has_plain`: one of the projections has 16 bits.
+void compare_pairs(random_numbers& random, element type, std::uint32_t rows, std::uint32_t inputs,
+                   std::span<const weight_element> formats, bool has_plain = false) {
   const stream in;
-  const low_rank_case pair(random, type, rows, inputs, in);
+  const low_rank_case pairs(random, type, rows, inputs, in);
   std::deque<coded_case> cases;
-  constexpr weight_element others[] = {weight_element::int4, weight_element::int8, weight_element::nf4};
-  const weight_element other = others[random.below(std::size(others))];
-  for (const weight_element e : {weight_element::int4, other})
+  for (const weight_element e : formats)
     cases.emplace_back(random, type, rows, 100, 200, epilogue{}, weight_format{e, 64});
-  const values alone = pair.run(by_mma, {}, rows, in);
+  gemm_case plain(random, type, rows, 100, 200, epilogue{});
+  const values alone = pairs.run(by_mma, {}, rows, in);
   std::vector<gemm> launch;
+  late_inputs late;
+  for (const gemm_case& c : pairs.firsts) late.add(c.x_memory);
+  if (has_plain) launch.push_back(plain.p), late.add(plain.x_memory);
   for (const coded_case& c : cases) {
     require(matmul_mma(in, type, {&c.plain.p, 1}, nullptr, rows));
-    launch.push_back(c.p);
+    launch.push_back(c.p), late.add(c.plain.x_memory);
   }
   for (unsigned again = 0; again < 2; ++again) {
-    BOOST_TEST(same_bits(pair.run(by_mma, launch, rows, in), alone));
-    BOOST_TEST(pair.counters_are_zero(in));
+    late.begin(in);
+    BOOST_TEST(same_bits(pairs.run(by_mma, launch, rows, in), alone));
+    BOOST_TEST(pairs.counters_are_zero(in));
   }
   for (const coded_case& c : cases) BOOST_TEST(same_bits(c.out_memory.read(in), c.plain.out_memory.read(in)));
+  if (!has_plain) return;
+  const values beside = plain.out_memory.read(in);
+  require(matmul_mma(in, type, {&plain.p, 1}, nullptr, rows));
+  BOOST_TEST(same_bits(beside, plain.out_memory.read(in)));
 }
 
 }  // namespace
@@ -331,7 +341,9 @@ void compare_pair(random_numbers& random, element type, std::uint32_t rows, std:
 BOOST_AUTO_TEST_CASE(pairs_share_a_launch_with_quantised_products) {
   for_seeds(4, [](random_numbers& random) {
     const imposed_card card("h100");
-    compare_pair(random, element::f16, 1 + random.below(160), 128);
+    constexpr weight_element formats[] = {weight_element::int4, weight_element::int8, weight_element::nf4};
+    const weight_element of_two[] = {formats[random.below(3)], formats[random.below(3)]};
+    compare_pairs(random, element::f16, 1 + random.below(160), 128, of_two, random.below(2) == 0);
   });
 }
 
@@ -340,10 +352,14 @@ BOOST_AUTO_TEST_CASE(long_pairs_share_a_launch_with_quantised_products_on_hopper
 #if defined(SKEIN_GPU_EMULATOR)
   const emulator::other_device hopper = become_hopper();
 #endif
-  for (const std::uint32_t rows : {1u, 8u, 11u, 16u, 27u, 32u, 33u, 64u, 65u, 100u, 128u, 130u}) {
+  constexpr weight_element formats[] = {weight_element::int4, weight_element::int8, weight_element::nf4};
+  for (const std::uint32_t rows : {1u, 8u, 11u, 16u, 27u, 32u, 33u, 64u, 65u, 100u, 128u, 130u, 200u}) {
     random_numbers random(rows);
     BOOST_TEST_CONTEXT(rows << " rows") {
-      compare_pair(random, rows % 2 == 0 ? element::bf16 : element::f16, rows, rows == 8 || rows == 33 ? 4288 : 1984);
+      const element type = rows % 2 == 0 ? element::bf16 : element::f16;
+      compare_pairs(random, type, rows, rows == 8 || rows == 33 ? 4288 : 1984, {formats, 1});
+      for (const weight_element& format : formats) compare_pairs(random, type, rows, 576, {&format, 1});
+      compare_pairs(random, type, rows, 576, std::span(formats).first(2), true);
     }
   }
 }

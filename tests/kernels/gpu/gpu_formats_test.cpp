@@ -36,12 +36,13 @@ kernels::weight_plan plan_of(const char* name, const char* overrides, dtype base
 }
 
 stages_ptr make_quantised(const kernels::model_weights& weights, element type, const kernels::weight_plan& plan,
-                          kernels::gpu::invariance invariance = kernels::gpu::invariance::standard) {
+                          kernels::gpu::invariance invariance = kernels::gpu::invariance::standard,
+                          const kernels::gpu::model_room& space = room) {
   kernels::gpu::gpu_options options;
   options.invariance = invariance;
   options.matrix_type = type;
   options.formats = plan;
-  return std::make_unique<model_stages>(weights, options, room);
+  return std::make_unique<model_stages>(weights, options, space);
 }
 
 stages_ptr make_on_cpu(const kernels::model_weights& weights, const kernels::weight_plan& plan) {
@@ -146,5 +147,34 @@ BOOST_AUTO_TEST_CASE(cuts_and_batches_change_no_bit_of_quantised_models) {
     BOOST_TEST(same_bits(feed(*gpu, dims, 2, ids, chunk), whole));
     BOOST_TEST(same_bits(state_of(*gpu, 2), state));
   }
+}
+#endif
+
+#if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32
+// Low-rank pairs run beside the quantised products, in other ways for each number of rows.
+BOOST_AUTO_TEST_CASE(cuts_change_no_bit_of_quantised_models_with_low_rank_pairs) {
+#if defined(SKEIN_GPU_EMULATOR)
+  const kernels::gpu::emulator::other_device hopper(
+      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+  constexpr std::size_t chunks[] = {7, 13, 32, 33, 65};
+#else
+  constexpr std::size_t chunks[] = {1, 8, 13, 32, 33, 64, 65, 128};
+#endif
+  const random_weights model(version::v7, dims, dtype::bf16, 7);
+  const tokens ids = random_tokens(130, dims.vocab, 8);
+  constexpr std::pair<const char*, const char*> plans[] = {
+      {"int8", ""}, {"int4", ""}, {"nf4", ""}, {"fp8", ""}, {"int4", "att.key=int8,att.value=bf16"}};
+  for (const auto& [name, overrides] : plans) BOOST_TEST_CONTEXT(name << ' ' << overrides) {
+      const auto gpu = make_quantised(model.weights(), element::bf16, plan_of(name, overrides, dtype::bf16),
+                                      kernels::gpu::invariance::strict, {.rows = 130, .logit_rows = 130, .slots = 3});
+      const auto whole = feed(*gpu, dims, 0, ids, ids.size());
+      const auto state = state_of(*gpu, 0);
+      for (const std::size_t chunk : chunks) {
+        BOOST_TEST_CONTEXT("chunks of " << chunk) {
+          BOOST_TEST(same_bits(feed(*gpu, dims, 2, ids, chunk), whole));
+          BOOST_TEST(same_bits(state_of(*gpu, 2), state));
+        }
+      }
+    }
 }
 #endif

@@ -1,31 +1,37 @@
 #pragma once
+#include <deque>
+
 #include "tests/kernels/gpu/gemm_checks.hpp"
 
 namespace skein::test {
 
-/// A random low-rank pair: 32 outputs of `inputs`, and 64 outputs of those.
+/// Random low-rank pairs: 32 and 72 outputs of `inputs`, and 64 outputs of each of those.
 struct low_rank_case {
   low_rank_case(random_numbers& random, element type, std::uint32_t rows, std::uint32_t inputs, const stream& in)
-      : first(random, type, rows, 32, inputs, epilogue{}),
-        second(random, type, rows, 64, 32, store_f32),
-        inner(std::vector<float>(std::size_t{rows} * padded(32)), type),
-        done(2) {
+      : done(2), count(rows) {
     require(kernels::gpu::fill_with_zeros(done.data(), done.bytes(), in));
-    first.p.out = inner.data(), first.p.out_stride = padded(32);
-    first.p.pdl_early_launch = true, first.p.when = kernels::gpu::turn::first;
-    second.p.in = inner.data(), second.p.in_stride = padded(32);
-    second.p.when = kernels::gpu::turn::second, second.p.done = done.data();
+    for (const std::uint32_t rank : {32u, 72u}) {
+      gemm& first = firsts.emplace_back(random, type, rows, rank, inputs, epilogue{}).p;
+      gemm& second = seconds.emplace_back(random, type, rows, 64, rank, store_f32).p;
+      inner.emplace_back(std::vector<float>(std::size_t{rows} * padded(rank)), type);
+      first.out = inner.back().data(), first.out_stride = padded(rank);
+      first.pdl_early_launch = true, first.when = kernels::gpu::turn::first;
+      second.in = inner.back().data(), second.in_stride = padded(rank);
+      second.when = kernels::gpu::turn::second, second.done = done.data();
+    }
   }
 
-  /// What the pair computes in a launch with `others`.
+  /// What the pairs compute in a launch with `others`.
   [[nodiscard]] std::vector<float> run(const matmul_functions& by, std::span<const gemm> others, std::uint32_t rows,
                                        const stream& in) const {
-    std::vector<gemm> launch{first.p};
+    std::vector<gemm> launch;
+    for (const gemm_case& c : firsts) launch.push_back(c.p);
     launch.insert(launch.end(), others.begin(), others.end());
-    launch.push_back(second.p);
-    const row_count count(rows);
-    require(by.run(in, first.type, launch, count.data(), rows));
-    return second.out_memory.read(in);
+    for (const gemm_case& c : seconds) launch.push_back(c.p);
+    require(by.run(in, firsts.front().type, launch, count.data(), rows));
+    std::vector<float> results;
+    for (const gemm_case& c : seconds) std::ranges::copy(c.out_memory.read(in), std::back_inserter(results));
+    return results;
   }
 
   /// As before and after each launch.
@@ -36,9 +42,10 @@ struct low_rank_case {
     return counts.data()[0] == 0 && counts.data()[1] == 0;
   }
 
-  gemm_case first, second;
-  device_values inner;
+  std::deque<gemm_case> firsts, seconds;
+  std::deque<device_values> inner;
   kernels::gpu::device_buffer<std::uint32_t> done;
+  row_count count;
 };
 
 }  // namespace skein::test

@@ -20,7 +20,7 @@
 // while the large products of the launch still stream.
 //
 // PDL: a kernel lets its successor start when all kernels before it have ended, or at once if the successor reads
-// nothing that they write (product::pdl_early_launch).
+// nothing that they write (gemm::pdl_early_launch).
 //
 // Floor: bytes of weights / bandwidth.
 #include <algorithm>

@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(t::threads, 1)
     barrier_of<t::consumers>(1 + t::groups);  // those before it are of warpgroups
     if (threadIdx.x == 0) all.done.count_writer();
   }
-  // So that this launch is complete only when those before it are.
+  // A launch has to end after those before it (docs/gpu.md, "Programmatic dependent launch"); one block is enough.
   if (all.role == launch_role::second && blockIdx.x == gridDim.x - 1) pdl_wait();
 #endif
 }
@@ -223,7 +223,9 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> 
   if (!sm_count) return sm_count.error();
   placed_gemms all{};
   all.rows = rows;
-  all.pdl_early_launch = gemms.front().pdl_early_launch, all.role = place.role;
+  // The launch beside the first one reads the same inputs, without a wait.
+  all.pdl_early_launch = gemms.front().pdl_early_launch && place.role != launch_role::first;
+  all.role = place.role;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   ways_out<t> out{};
   for (const gemm& p : gemms) {

@@ -21,16 +21,16 @@ namespace skein::kernels::gpu {
 /// would leave SMs idle or require narrow tiles, and if exchanging the sums takes less time than that.
 [[nodiscard]] bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows_room, std::uint32_t sm_count);
 
-/// Low-rank pairs and other products of a launch, in three launches that run at the same time, with more than 64 rows:
-/// the first products on a few SMs, then the others of the launch on the other SMs, then the second products, which
-/// wait for the first ones and run where an SM has nothing else to do. The bits are those of two launches.
+/// Low-rank pairs and other GEMMs of more than 64 rows, in three launches that run at the same time: the first GEMMs of
+/// the pairs on a few SMs, the others on the other SMs, and the second GEMMs, which wait for the first ones and run
+/// where an SM has nothing else to do. The bits are those of two launches one after another.
 struct products_beside {
   products_by_turn products;
   std::uint32_t first_columns = 0;  ///< rows of a tile of the first launch
-  std::uint32_t first_blocks = 0;   ///< of that launch, with an SM for each; 0: it is not possible
+  std::uint32_t first_blocks = 0;   ///< of that launch, with an SM for each; 0: there can't be three launches
 
   products_beside(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count);
-  /// Whether it is possible, and the others of the launch, which have `tiles` tiles, take as many turns on their SMs as
+  /// Whether there can be three launches, and the `tiles` tiles of the one in between take as many turns on its SMs as
   /// on all.
   [[nodiscard]] bool is_worth_it(std::uint32_t tiles, std::uint32_t sm_count) const;
 };

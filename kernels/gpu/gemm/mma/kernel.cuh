@@ -33,7 +33,7 @@
 
 namespace skein::kernels::gpu::mma {
 
-/// Called by one thread of a block of a first product when all have written.
+/// Called by one thread of a block of a first product when all have written, and as launch_low_rank says.
 __device__ inline void count_done(const placed_gemms& all) { all.done.count_writer(); }
 
 /// Computes a tile and stores it. multiply(work, sums, end_segment) as in multiply.cuh.
@@ -74,9 +74,9 @@ template <typename Element, typename t, typename Gemms>
 __device__ void run_plain_tile_of(const Gemms& all, const work_item& work) {
   if constexpr (has_low_rank_tiles<t>)
     if (work.gemm->tile_outputs < t::outputs) {
-      using slim = low_rank_tiling<t::columns>;
-      return run_tile<Element, slim>(all, work, [&](const work_item& of, tile_sums<slim>& sums, auto) {
-        multiply_low_rank<Element, slim>(all, of, sums);
+      using narrow = low_rank_tiling<t::columns>;
+      return run_tile<Element, narrow>(all, work, [&](const work_item& of, tile_sums<narrow>& sums, auto) {
+        multiply_low_rank<Element, narrow>(all, of, sums);
       });
     }
   run_tile_of<Element, t, t>(all, work);

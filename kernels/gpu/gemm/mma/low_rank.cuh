@@ -1,11 +1,12 @@
 #pragma once
 #include "kernels/gpu/gemm/mma/multiply.cuh"
 
-/// First products of low-rank pairs, with 16-bit weights, in launches of up to 32 rows. They have few outputs and many
-/// inputs, and others of the launch wait for them, so the time of one block counts. A block has only eight outputs, on
-/// the narrow side of the instruction, and reads its weights in long pieces: a barrier stands between 16 instructions,
-/// not four, and all blocks together have enough weights in flight. The sums are the same chains of products as in
-/// other tiles, with the same bits, so one warp computes those of 16 rows; others only copy.
+/// First products of low-rank pairs, with 16-bit weights, in launches of up to 32 rows (on sm_90a, beside quantised
+/// ones, most are left to ringed_low_rank.cu). They have few outputs and many inputs, and others of the launch wait for
+/// them, so the time of one block counts. A block has only eight outputs, on the narrow side of the instruction, and
+/// reads its weights in long pieces: a barrier stands between 16 instructions, not four, and all blocks together have
+/// enough weights in flight. The sums are the same chains of products as in other tiles, with the same bits, so one
+/// warp computes those of 16 rows; others only copy.
 ///
 /// Floor of a block: inputs / 16 dependent instructions of some 33 cycles on an H100, 4.8 us for 4,096 inputs.
 namespace skein::kernels::gpu::mma {

@@ -181,7 +181,7 @@ class launch_groups {
                                              weight_element::nf4};
 
  public:
-  /// `has_first`: first products that are not among these run beside the first group.
+  /// `has_first`: the first GEMMs of low-rank pairs have a launch of their own, beside the first group.
   launch_groups(std::span<const gemm> gemms, bool few, bool has_first) {
     const auto take = [&](auto wanted) {
       for (const gemm& p : gemms)

@@ -28,7 +28,7 @@ struct low_rank_ring : tiling<16, columns_, 1, std::max(1, columns_ / 16), 1, ta
   static constexpr unsigned blocks = columns_ <= 16 ? 8 : 4;  ///< of 64 inputs, in a stage
   static constexpr unsigned weight_tile = outputs * 128, input_tile = columns_ * 128;
   static constexpr unsigned input_bytes = blocks * input_tile, stage_bytes = input_bytes + blocks * weight_tile;
-  static constexpr unsigned stages = (200u << 10) / stage_bytes;  ///< so that no other block of GEMMs fits on the SM
+  static constexpr unsigned stages = (200u << 10) / stage_bytes;  ///< leaves no space for a block of the next launch
   static constexpr unsigned consumers = 128, producers = 32;
   static constexpr std::size_t shared_bytes = 1024 + stages * (stage_bytes + 2 * sizeof(phase_barrier));
   /// Rows of a tile of inputs beyond `columns` are whatever follows in shared memory; their sums are not used.

@@ -55,6 +55,8 @@ struct mapped_gemms : placed_gemms {
   CUtensorMap inputs[gemms_max], weights[gemms_max];  // of quantised products
 };
 
+static_assert(sizeof(mapped_gemms) <= 4096);  // the most for parameters of a kernel
+
 /// The stages of a ring in turn.
 struct ring_turn {
   unsigned stage = 0, phase = 0;
