@@ -20,7 +20,7 @@ const away = /ERR_|WebSocket connection to|(404|503) \(/;
 const long = { ...greedy, 'Maximum tokens': '1000' };
 const question = 'Tell me a story about a dog.';
 const directory = mkdtempSync(join(tmpdir(), 'skein-page-'));
-const start = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--port', `${port}`,
+const start = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=5000', '--port', `${port}`,
   '--state-dir', directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0');
 
 before(async () => {
