@@ -6,7 +6,8 @@
 namespace skein::kernels::gpu {
 
 /// Waits until the preceding kernels are complete and their writes are visible. Must precede the first access to
-/// anything but weights, and inputs that were complete when the kernel was started (launch_role).
+/// anything but weights, and inputs that were complete when the kernel was started (launch_role) or of which a counter
+/// says that they are (done_count.cuh).
 __device__ inline void pdl_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -77,8 +77,9 @@ struct gemm {
   /// outputs before it waits for this launch.
   bool pdl_early_launch = false;
   turn when = turn::any;
-  /// Of second products, the same for all: two counters on the device, 0 between launches (device/done_count.cuh). No
-  /// launch that may still run uses them, because blocks can look at them before their PDL wait.
+  /// Of second products, the same for all: two counters on the device, 0 before and after the launches of these
+  /// products and of those they read; not after an error (device/done_count.cuh). No launch that may still run uses
+  /// them, because blocks can look at them before their PDL wait.
   std::uint32_t* done = nullptr;
   rounded_rows rounded = {};
   void* decoded = nullptr;

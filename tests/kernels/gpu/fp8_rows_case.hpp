@@ -61,6 +61,12 @@ struct fp8_rows_case {
     p.rounded = {rounded_memory.data(), static_cast<float*>(rounded_scales.data())};
   }
 
+  /// Clears the rounded inputs of a launch before.
+  void forget_rounded(const stream& in) const {
+    require(kernels::gpu::fill_with_zeros(rounded_memory.data(), rounded_memory.bytes(), in));
+    require(kernels::gpu::fill_with_zeros(rounded_scales.data(), rounded_scales.bytes(), in));
+  }
+
   void check_result(const stream& in) const {
     const float tolerance = std::max(gemm_tolerance(plain.type), gemm_tolerance(output_type(p.how, plain.type)));
     BOOST_TEST(difference(out_memory.read(in), plain.out) < tolerance);

@@ -1,4 +1,7 @@
 #pragma once
+#include <deque>
+#include <iterator>
+
 #include "kernels/gpu/device/pdl.cuh"
 #include "tests/kernels/gpu/device_values.hpp"
 
@@ -36,8 +39,6 @@ __global__ void write_late(late_copies all) {
       all.of[i].to[word] = all.of[i].from[word];
 }
 
-}  // namespace
-
 class late_inputs {
  public:
   /// Keeps a copy of these, which have whole words.
@@ -61,6 +62,8 @@ class late_inputs {
   std::deque<kernels::gpu::device_buffer<std::byte> > kept_;
   late_copies copies_ = {};
 };
+
+}  // namespace
 
 #endif
 
