@@ -75,7 +75,7 @@ test('javascript/chat.mjs', async () => {
 
 test('javascript/socket.mjs', async () => {
   const { stdout } = await run(process.execPath, [withPackages('javascript/socket.mjs')], { env });
-  assert.equal(stdout.trim().split(' \n\n').length, 2, stdout);
+  assert.ok(stdout.split(' \n\n').length > 2, stdout);  // after each answer, which may be white space alone
 });
 
 test('curl/tour.sh', { skip: inPath('curl') ? false : 'no curl' }, async () => {
