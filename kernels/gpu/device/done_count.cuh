@@ -2,6 +2,9 @@
 #include <cstdint>
 
 #include "kernels/gpu/runtime/runtime.hpp"
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/early_reads.hpp"
+#endif
 
 /// Synchronisation between products of one launch that depend on each other (see `turn`), or of launches that run at
 /// the same time: blocks that write an output count themselves as done, blocks that read it wait for the count. The
@@ -38,6 +41,7 @@ struct done_count {
 #if defined(SKEIN_GPU_EMULATOR)
     emulator::block_runner::of_this_thread().wait_until([=, this] { return at[0] >= count; },
                                                         std::source_location::current());
+    if (auto* const reads = emulator::early_reads::current()) reads->wait_for_count();
 #else
     std::uint32_t done;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(at) : "memory");

@@ -55,6 +55,7 @@ __device__ void multiply_fragments(float (&c)[4], const fragment_a& a, const fra
 template <bool ahead = false>
 __device__ void copy_packet(std::byte* shared, const std::byte* from, bool valid) {
 #if defined(SKEIN_GPU_EMULATOR)
+  if (const auto* const reads = emulator::early_reads::current(); reads && valid) reads->check(from, 16);
   emulator::async_copies::of_this_thread().begin(shared, valid ? from : nullptr);
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));

@@ -134,8 +134,8 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   const emulator::own_memory mine;
-  emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes, shape.cluster,
-                    [=] { kernel(arguments...); });
+  emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes, shape.uses_pdl,
+                    shape.cluster, [=] { kernel(arguments...); });
   return {};
 }
 #elif defined(__CUDACC__) || defined(__HIPCC__)

@@ -1,15 +1,18 @@
 // Shows that the emulator runs kernels as a GPU would as far as their tests rely on it: barriers, shuffles, votes,
 // atomics and shared memory in any order of the threads; that it finds a barrier that is missing and one that not all
-// threads reach; and that streams, events, graphs and their owners keep their word.
+// threads reach, and a copy of what an overlapping kernel writes; and that streams, events, graphs and their owners
+// keep their word.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/block_pair.cuh"
 #include "kernels/gpu/device/bulk_copy.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 #include "tests/support/random_cases.hpp"
@@ -91,6 +94,22 @@ __global__ void pass_on_by_copies(const int* values, int* out) {
   send_bytes(out, kept, threads * sizeof(int));
   end_sent_bytes();
   await_written_bytes();
+}
+
+__global__ void wait_and_pass_on(const int* values, int* out) {
+  pdl_wait();
+  pass_on_by_copies<true>(values, out);
+}
+__global__ void start_next_and_add(int* values) {
+  pdl_launch_dependents();
+  pdl_wait();
+  values[threadIdx.x] += 1;
+}
+template <bool early>
+__global__ void let_next_start() {
+  if (early) pdl_launch_dependents();
+  pdl_wait();
+  pdl_launch_dependents();
 }
 
 /// Each thread gives its number to that of the other block. Half of them have no number to give, and end.
@@ -234,6 +253,31 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_copies_is_told) {
   BOOST_TEST(told(leave_a_copy).find("copying: a block ended before its copies") != std::string::npos);
   BOOST_TEST(told(wait_for_no_bytes).find("128 waiting bulk_copy.cuh") != std::string::npos);
   BOOST_TEST(told(arrive_too_often).find("more threads arrive at a barrier than it expects") != std::string::npos);
+}
+
+// Three kernels that may overlap: one writes, one lets the next one start, before its wait or after, and one copies.
+BOOST_AUTO_TEST_CASE(a_copy_of_what_may_not_be_written_yet_is_found) {
+  using starting = void (*)();
+  const auto works = [](std::optional<starting> between, auto copying) {
+    const clear_error after;
+    const stream in;
+    const device_buffer<int> values = numbers(in), out(threads);
+    require(in.synchronize());
+    const emulator::early_reads reads;
+    const auto shape = [&](const char* name) {
+      return launch_shape{name, {1}, {threads}, threads * sizeof(int), in, true};
+    };
+    require(launch(shape("add"), start_next_and_add, values.data()));
+    if (between) require(launch(shape("between"), *between));
+    require(launch(shape("copy"), copying, values.data(), out.data()));
+    return in.synchronize().has_value();
+  };
+  const auto at_once = pass_on_by_copies<true>;
+  BOOST_TEST(works({}, wait_and_pass_on));
+  BOOST_TEST(!works({}, at_once));
+  BOOST_TEST(works(let_next_start<true>, wait_and_pass_on));
+  BOOST_TEST(!works(let_next_start<true>, at_once));
+  BOOST_TEST(works(let_next_start<false>, at_once));
 }
 
 BOOST_AUTO_TEST_CASE(halves_of_a_block_meet_alone) {

@@ -9,6 +9,9 @@
 #include "tests/kernels/gpu/gemm_checks.hpp"
 #include "tests/kernels/gpu/model_checks.hpp"
 #include "tests/kernels/random_weights.hpp"
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/early_reads.hpp"
+#endif
 
 using namespace skein;
 using namespace skein::test;
@@ -176,5 +179,27 @@ BOOST_AUTO_TEST_CASE(cuts_change_no_bit_of_quantised_models_with_low_rank_pairs)
         }
       }
     }
+}
+#endif
+
+#if SKEIN_GPU_EMULATOR == 32
+// Kernels may start while those before them run, and then request what these do not write.
+BOOST_AUTO_TEST_CASE(launches_of_models_wait_for_their_inputs) {
+  const kernels::gpu::emulator::other_device hopper(
+      {.sm_count = 132, .compute_capability_major = 9, .shared_bytes_per_block = 227 << 10});
+  const tokens ids = random_tokens(100, dims.vocab, 9);
+  for (const version of : {version::v4, version::v5_2, version::v6, version::v7}) {
+    const random_weights model(of, dims, dtype::bf16, 8);
+    for (const char* name : {"bf16", "int4", "fp8"})
+      BOOST_TEST_CONTEXT("version " << static_cast<int>(of) << ' ' << name) {
+        const auto gpu =
+            make_quantised(model.weights(), element::bf16, plan_of(name, "", dtype::bf16),
+                           kernels::gpu::invariance::standard, {.rows = 100, .logit_rows = 100, .slots = 3});
+        const kernels::gpu::emulator::early_reads reads;
+        for (const std::size_t rows : {3, 40, 100})
+          static_cast<void>(feed(*gpu, dims, 0, {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(rows)}, rows));
+        BOOST_TEST(gpu->status().has_value());
+      }
+  }
 }
 #endif

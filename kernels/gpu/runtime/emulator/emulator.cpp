@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/gpu/runtime/emulator/early_reads.hpp"
 #include "kernels/gpu/runtime/emulator/launch_count.hpp"
 
 namespace skein::kernels::gpu {
@@ -27,6 +28,10 @@ constexpr unsigned queries_in_vain = 3;
 std::atomic<std::uint64_t> allocations{0}, kernels{0};
 thread_local std::string last_trouble;
 thread_local emuError_t last_error = emuSuccess;
+
+void forget_kernels() {
+  if (auto* const reads = emulator::early_reads::current()) reads->forget();
+}
 
 }  // namespace
 
@@ -135,20 +140,30 @@ emuError_t emuMalloc(void** out, std::size_t bytes) {
   *out = bytes <= memory_bytes ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
   if (*out == nullptr) return emuErrorMemoryAllocation;
   std::memset(*out, stale, bytes);
+  emulator::remember_memory(*out, bytes);
   return emuSuccess;
 }
-emuError_t emuFree(void* memory) { return std::free(memory), emuSuccess; }
+emuError_t emuFree(void* memory) {
+  if (memory) emulator::forget_memory(memory);
+  return std::free(memory), emuSuccess;
+}
 emuError_t emuHostAlloc(void** out, std::size_t bytes, unsigned) { return emuMalloc(out, bytes); }
 emuError_t emuFreeHost(void* memory) { return emuFree(memory); }
 
 emuError_t emuMemcpyAsync(void* to, const void* from, std::size_t bytes, emuMemcpyKind, emuStream_t stream) {
   const emulator::own_memory mine;
-  stream->push([=] { std::memcpy(to, from, bytes); });
+  stream->push([=] {
+    forget_kernels();
+    std::memcpy(to, from, bytes);
+  });
   return emuSuccess;
 }
 emuError_t emuMemsetAsync(void* to, int value, std::size_t bytes, emuStream_t stream) {
   const emulator::own_memory mine;
-  stream->push([=] { std::memset(to, value, bytes); });
+  stream->push([=] {
+    forget_kernels();
+    std::memset(to, value, bytes);
+  });
   return emuSuccess;
 }
 
@@ -224,13 +239,16 @@ emuError_t emuGraphExecDestroy(emuGraphExec_t graph) { return emuGraphDestroy(gr
 void emulator::clear_error() { last_error = emuSuccess; }
 
 void emulator::enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
-                       unsigned cluster, std::function<void()> kernel) {
+                       bool uses_pdl, unsigned cluster, std::function<void()> kernel) {
   ++kernels;
   stream->push([=, kernel = std::move(kernel)] {
     if (last_error != emuSuccess) return;
     const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };
+    auto* const reads = early_reads::current();
+    if (reads) reads->begin_kernel(uses_pdl, std::size_t{grid.x} * grid.y * grid.z);
     auto trouble = block_runner::of_this_thread().run(grid, block, shared_bytes, call,
                                                       const_cast<std::function<void()>*>(&kernel), cluster);
+    if (reads) reads->end_kernel();
     if (trouble.empty()) return;
     last_error = emuErrorLaunchFailure;
     last_trouble = std::string("kernel ") + name + ": " + trouble;

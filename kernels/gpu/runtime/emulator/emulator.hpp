@@ -96,7 +96,7 @@ inline constexpr unsigned emuHostAllocDefault = 0, emuStreamNonBlocking = 0, emu
 namespace emulator {
 
 /// Queues a kernel. `name` appears in error messages.
-void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
+void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes, bool uses_pdl,
              unsigned cluster, std::function<void()> kernel);
 
 /// While one of these exists, heap allocations of this host thread count as the emulator's: a device would make none.

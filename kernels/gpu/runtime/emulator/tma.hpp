@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "kernels/gpu/runtime/emulator/early_reads.hpp"
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 
 /// The emulator's implementation of device/tile_copy.cuh: TMA and mbarriers of sm_90. A copy happens at some time
@@ -83,6 +84,9 @@ inline void require_aligned(const void* shared, std::size_t bytes) {
 inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                       counting_barrier& arrived) {
   require_aligned(to, map.swizzles ? 1024 : 128);
+  if (const auto* const reads = early_reads::current())
+    for_box(map, static_cast<std::byte*>(to), {x, y, z},
+            [&](std::byte*, const std::byte* global, std::size_t bytes) { reads->check(global, bytes); });
   block_runner::of_this_thread().do_later([=, &arrived] {
     for_box(map, static_cast<std::byte*>(to), {x, y, z}, [](std::byte* shared, const std::byte* global, auto bytes) {
       std::memcpy(shared, global, bytes);
@@ -94,6 +98,7 @@ inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::ui
 
 inline void fetch_bytes(void* to, const void* from, unsigned bytes, counting_barrier& arrived) {
   require_aligned(to, 16);
+  if (const auto* const reads = early_reads::current()) reads->check(static_cast<const std::byte*>(from), bytes);
   block_runner::of_this_thread().do_later([=, &arrived] {
     std::memcpy(to, from, bytes);
     arrived.receive(bytes);
