@@ -21,8 +21,8 @@ __device__ inline void fence_between_proxies() {
 }
 
 struct done_count {
-  std::uint32_t*
-      at;  ///< counters of writers that are done and of readers that have seen it; 0 before and after (gemm::done)
+  /// Counters of writers that are done and of readers that have seen it; 0 before and after (gemm::done).
+  std::uint32_t* at;
   std::uint32_t writers, readers;  ///< how many will count themselves
 
   /// Called by one thread after a barrier, when all threads of the block have written.
