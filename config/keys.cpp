@@ -385,8 +385,8 @@ std::vector<key> make_keys() {
       engine<&e::device>(
           "device",
           "Devices of a model. Each of a list such as cuda:0,cuda:1 or cpu,cpu has a copy of the weights "
-          "and its own slots and queue. cuda:0+1 is reserved for shards of one engine.")
-          .texts("auto, cpu, cuda, cuda:N, hip, hip:N, joined by , or +", is_device)
+          "and its own slots and queue.")
+          .texts("auto, cpu, cuda, cuda:N, hip, hip:N, or a list of these separated by commas", is_device)
           .flag({"--device"}),
       engine<&e::dtype>(
           "dtype",
@@ -411,11 +411,10 @@ std::vector<key> make_keys() {
       engine<&e::vram_states_max>("vram_states_max",
                                   "Session states that stay in free slots until other requests need the slots.")
           .range(0, limits::slots_max),
-      engine<&e::max_tick_tokens>(
-          "max_tick_tokens",
-          "Tokens of one tick, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU, or "
-          "less, to 256, where its memory is short. Below 128 a GPU decodes few answers "
-          "while it prefills.")
+      engine<&e::max_tick_tokens>("max_tick_tokens",
+                                  "Tokens of one tick, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU, "
+                                  "down to 256 where its memory is short. Below 128 a GPU decodes few answers "
+                                  "while it prefills.")
           .range(0, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
       engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
@@ -423,10 +422,11 @@ std::vector<key> make_keys() {
                                        "on a GPU. On a GPU it is at least 64.")
           .range(0, limits::tick_tokens_max)
           .flag({"--prefill-chunk-tokens", "--chunk-size"}),
-      engine<&e::moving_bytes_max>("moving_bytes_max",
-                                   "Bytes of states in transfer between a GPU and the host, on the GPU and in pinned "
-                                   "host memory, to an eighth of that where the GPU's memory is short; four states are "
-                                   "always allowed.")
+      engine<&e::moving_bytes_max>(
+          "moving_bytes_max",
+          "Bytes of buffers for states in transfer between a GPU and the host: this much on the "
+          "GPU and as much in pinned host memory, down to an eighth where the GPU's memory is "
+          "short. Four states are always allowed.")
           .range(0, limits::memory_bytes_max),
       engine<&e::threads>("threads", "Threads of the CPU engine; 0: as many as the process may use.")
           .range(0, limits::engine_threads_max)

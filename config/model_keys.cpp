@@ -76,7 +76,8 @@ std::vector<key> model_keys(std::string_view model) {
       model_default<&m::max_tokens>("max_tokens", "Tokens of a chat answer.").range(1, limits::max_tokens_max),
       model_default<&m::completion_max_tokens>("completion_max_tokens", "Tokens of an answer of /v1/completions.")
           .range(1, limits::max_tokens_max),
-      model_default<&m::stop>("stop", "Stop strings of chat requests that send none."),
+      model_default<&m::stop>(
+          "stop", "Stop strings of chat requests, in addition to a request's `stop`; `stop_tokens` replaces them."),
       model_default<&m::no_think_opening>("no_think_opening", "Text that opens an answer without thinking."),
       model_default<&m::default_think>("default_think", "Whether chat requests think first if they do not specify it."),
       model_default<&m::default_think_tokens_max>(

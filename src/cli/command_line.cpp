@@ -404,7 +404,7 @@ void add_state(CLI::App& app, command& chosen) {
   };
   const auto add_json = [](CLI::App& sub, state_command& into) { sub.add_flag("--json", into.json, "Print JSON"); };
 
-  if (const auto [sub, into] = add(state_action::list, "list", "List all sessions by name"); true) {
+  if (const auto [sub, into] = add(state_action::list, "list", "List the sessions of a tenant by name"); true) {
     add_tenant(*sub, *into);
     add_json(*sub, *into);
   }
@@ -415,7 +415,9 @@ void add_state(CLI::App& app, command& chosen) {
   if (const auto [sub, into] = add(state_action::export_session, "export", "Write a session to a file"); true) {
     add_id(*sub, *into);
     sub->add_option("--out", into->file, "Output file")->required();
-    sub->add_flag("!--no-states", into->with_states, "Export only texts and tokens; states are recomputed from them");
+    sub->add_flag_callback(
+        "--no-states", [into = into] { into->with_states = false; },
+        "Export only texts and tokens; states are recomputed from them");
     add_key(*sub, *into, "Sign with the key in this file");
   }
   if (const auto [sub, into] = add(state_action::import_session, "import", "Read a session from a file"); true) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Shows that systemd has nothing to say against the units that are shipped, and that the service is shut in as far as a GPU
-allows: an exposure of 2.0 at most. And that this test would notice: the same units with a fault each are refused.
+allows: an exposure of 1.6 at most. And that this test would notice: the same units with a fault each are refused.
 
     units_test.py UNITS PROGRAM        ends with 77 where there is no systemd-analyze
 """
