@@ -378,6 +378,26 @@ BOOST_AUTO_TEST_CASE(large_schemas_stay_small) {
     BOOST_TEST(!accepts(exactly, text), text);
 }
 
+/// Each took seconds or gigabytes when only the number of combinations was limited.
+BOOST_AUTO_TEST_CASE(many_conditions_at_one_place_are_too_much_work) {
+  std::string dependent, conditions, lengths;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string n = std::to_string(i), comma = i > 0 ? "," : "";
+    dependent += comma + "\"a" + n + R"(":["b"])";
+    lengths += comma + R"({"anyOf":[{"minLength":)" + n + R"(},{"maxLength":9}]})";
+    if (i >= 2400) continue;
+    conditions += comma + R"({"if":{"properties":{"a)" + n + R"(":{"const":1}},"required":["a)" + n +
+                  R"("]},"then":{"required":["b)" + n + "\"]}}";
+  }
+  for (const std::string& text :
+       {R"({"type":"object","maxProperties":5,"dependentRequired":{)" + dependent + "}}",
+        R"({"type":"object","allOf":[)" + conditions + "]}", R"({"type":"string","allOf":[)" + lengths + "]}"}) {
+    const auto made = grammar::from_json_schema(text, {});
+    BOOST_REQUIRE(!made.has_value());
+    BOOST_TEST(made.error().message.find("compilation steps") != std::string::npos, made.error().message);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(one_of_with_the_same_reference_twice) {
   const auto made = schema(R"({"type":"object","oneOf":[{"required":["b"]},{"$ref":"#/$defs/p"},{"$ref":"#/$defs/p"}],
     "$defs":{"p":{"required":["a"]}}})");

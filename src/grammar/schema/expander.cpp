@@ -12,6 +12,9 @@ constexpr auto no_value = json_tree::none;
 constexpr std::uint32_t root_scope = 0, no_parent = ~std::uint32_t{0};
 constexpr unsigned exclusion_depth_max = 4;
 constexpr std::size_t branches_max = 8'192, scopes_max = 16'384;
+/// Steps of work to copy an element of a branch beyond the first ones. So the memory of all branches is bounded by
+/// limits::steps_max.
+constexpr std::uint64_t element_steps = 10, elements_free = 256;
 constexpr int references_max = 16;
 
 void intersect_types(alternative& of, std::uint8_t types) { of.types &= types; }
@@ -250,6 +253,26 @@ std::string_view expander::name_of(std::uint32_t value) const {
   return is_element && v.kind == json_kind::string ? v.text : v.key;
 }
 
+/// Elements of all lists of a branch.
+std::uint64_t expander::elements_of(const branch& of) {
+  const auto& objects = of.made.objects;
+  std::uint64_t count = of.todo.size() + of.scopes.size() + of.applied.size() + of.made.rest.size() +
+                        objects.required.size() + objects.forbidden.size() + objects.names.size() +
+                        objects.dependent.size() + of.made.strings.excluded.size() + of.made.strings.patterns.size();
+  for (const auto& layer : objects.layers) count += 1 + layer.names.size() + layer.patterns.size();
+  for (const auto& layer : of.made.arrays.layers) count += 1 + layer.prefix.size();
+  if (of.made.strings.included) count += of.made.strings.included->size();
+  if (of.made.numbers_included) count += of.made.numbers_included->size();
+  for (const auto& fork : of.forks)
+    for (const auto& choice : fork) count += 1 + choice.size();
+  return count;
+}
+
+/// Comparisons of prune().
+std::uint64_t expander::comparisons_of(const alternative& each) {
+  return each.objects.required.size() * each.objects.forbidden.size();
+}
+
 result<std::vector<alternative>> expander::expand(const atom_set& set) {
   std::vector<alternative> made;
   std::vector<branch> branches(1);
@@ -271,6 +294,7 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
         here.made.types = 0;
       }
     }
+    if (!work_.spend(comparisons_of(here.made))) return too_much_work(work_);
     prune(here.made);
     if (here.made.types == 0) continue;
     if (here.forked) {  // most combinations of conditions on a member that tells kinds of objects apart are empty
@@ -281,9 +305,12 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
     if (!here.forks.empty()) {
       const auto fork = std::move(here.forks.back());
       here.forks.pop_back();
+      const std::uint64_t elements = elements_of(here);
+      const std::uint64_t copy_steps =
+          100 + here.scopes.size() + element_steps * (elements - std::min(elements, elements_free));
       for (std::size_t i = fork.size(); i-- > 0;) {
         if (++count > branches_max) return too_much("combinations of anyOf, oneOf, if and not", branches_max);
-        if (!work_.spend(100 + here.scopes.size())) return too_much_work(work_);
+        if (!work_.spend(copy_steps)) return too_much_work(work_);
         branches.push_back(here);
         branches.back().forked = true;
         branches.back().todo = fork[i];
@@ -295,6 +322,7 @@ result<std::vector<alternative>> expander::expand(const atom_set& set) {
       continue;
     }
     if (const auto done = finish(here); !done) return done.error();
+    if (!work_.spend(comparisons_of(here.made))) return too_much_work(work_);
     prune(here.made);
     if (here.made.types == 0) continue;
     if (made.size() >= work_.of().alternatives_max)
@@ -512,6 +540,7 @@ result<bool> expander::may_hold(const alternative& each) {
     types &= static_cast<std::uint8_t>(~number_type);
   if (types != object_type) return types != 0;
   for (const auto name : each.objects.required) {
+    if (!work_.spend(1 + each.objects.layers.size())) return too_much_work(work_);
     atom_set value;
     for (const auto& layer : each.objects.layers) {
       const auto [first, last] = std::ranges::equal_range(layer.names, name, {}, [](const auto& n) { return n.first; });

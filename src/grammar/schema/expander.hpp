@@ -62,6 +62,8 @@ class expander {
   [[nodiscard]] result<void> apply(branch& to, const pending& next);
   [[nodiscard]] result<void> finish(branch& done);
   [[nodiscard]] static bool choose_dependencies(branch& of);
+  [[nodiscard]] static std::uint64_t elements_of(const branch& of);
+  [[nodiscard]] static std::uint64_t comparisons_of(const alternative& each);
   [[nodiscard]] result<void> add_formats(alternative& to);
   [[nodiscard]] result<void> add_unevaluated(branch& to) const;
   [[nodiscard]] result<bool> may_hold(const alternative& each);
