@@ -53,8 +53,9 @@ void session_removal::remove_prefixed(const remove_session& q) {
   });
   if (busy) return replies_.refuse(q.reply, session_busy());
   removal r{.to = q.reply, .prefix = prefix.id, .at = prefix};
-  for (const auto& key : {q.session, prefix})
-    if (const auto ok = take(key, r); !ok) return replies_.refuse(q.reply, ok.error());
+  if (const auto ok = take(q.session, r); !ok) return replies_.refuse(q.reply, ok.error());
+  if (prefix.id.size() <= storage::session_id_bytes_max)  // no session has a longer name
+    if (const auto ok = take(prefix, r); !ok) return replies_.refuse(q.reply, ok.error());
   begin(std::move(r));
 }
 
@@ -185,8 +186,10 @@ void session_removal::trim_shelf() {
   for (const auto& oldest : shelf_.places()) {
     if (bytes <= shelf_bytes_max_) break;
     const auto entry = sessions_.entry_of(oldest.key);
-    if (!entry || (*entry)->busy() || !(*entry)->waiting.empty()) continue;
+    const bool goes = entry && (*entry)->removing();  // its bytes are counted until the removal is complete
+    if (!goes && (!entry || (*entry)->busy() || !(*entry)->waiting.empty())) continue;
     bytes -= oldest.bytes;
+    if (goes) continue;
     gone.push_back(oldest.key);
   }
   if (!gone.empty()) expire(std::move(gone));

@@ -63,4 +63,33 @@ BOOST_AUTO_TEST_CASE(a_removal_by_prefix_stops_at_a_turn_that_runs) {
   BOOST_TEST(left() < 300u);
 }
 
+BOOST_AUTO_TEST_CASE(the_longest_name_may_be_a_prefix) {
+  opened_bench b;
+  const std::string longest(storage::session_id_bytes_max, 'n');
+  b.turn(longest, {1}, "a");
+  BOOST_TEST(b.answered<removed>(all_of(longest)).sessions == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(sessions_that_are_being_removed_make_no_others_go) {
+  keeper_bench b(true);  // without a disk the oldest sessions go when their bytes are too many
+  b.options.sessions.unsaved_bytes_max = 256 << 10;
+  b.open();
+  const auto kept = [&] {
+    return b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 1000}).sessions.size();
+  };
+  const std::string text(1 << 10, 'x');
+  std::size_t made = 0;
+  for (; made < 500; ++made) b.turn(std::to_string(made), {1}, text);
+  const std::size_t before = kept();
+  BOOST_TEST(before < 500u);
+  for (int i = 0; i < 20; ++i) {  // no removal ends meanwhile
+    b.sessions->handle(b.question(std::to_string(made++)));
+    const auto o = b.take<session_opened>();
+    b.sessions->handle(b.commit_of(o, {1}, text));
+    b.take<turn_committed>();
+  }
+  b.pump();
+  BOOST_TEST(kept() + 2 >= before);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
