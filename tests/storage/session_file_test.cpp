@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "storage/records/session_check.hpp"
@@ -45,6 +46,28 @@ BOOST_AUTO_TEST_CASE(a_session_comes_back_from_its_file) {
                     .value() == file));
     BOOST_TEST((read_session_file(write_session_file(file, "key"), {}).value() == file));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_is_not_finite_is_refused) {
+  random_cases random;
+  auto file = random_file(random, 1);
+  const auto& version = file.versions.front();
+  const float bad[] = {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
+  for (const float value : bad)
+    for (const dtype type : {dtype::f16, dtype::f32}) {
+      model::state_value state(test::random_state(random, test::small_layout()));
+      std::vector<float> floats = model::floats_of(state);
+      floats.back() = value;
+      state = model::state_of(test::small_layout(), floats);
+      file.states = {
+          encode_state({"model", default_tenant, {file.session.uid, version.id}, version.total_tokens}, state, type)};
+      const auto read = read_session_file(write_session_file(file, ""), {.model_identity = "model"});
+      // fp16 saturates infinity.
+      if (type == dtype::f16 && value == bad[0])
+        BOOST_TEST(read.has_value());
+      else
+        refused(read, error_kind::bad_file, "NaN or infinite");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(no_damaged_file_passes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_set>
 
 #include "base/check.hpp"
@@ -46,6 +47,27 @@ result<void> check_signature(std::string_view bytes, bool is_signed, const std::
 }
 
 /// The versions were checked before: their numbers ascend.
+/// A state with NaN or infinity would fail each turn that begins with it.
+bool is_finite(const state_contents& state) {
+  const char* at = state.elements.data();
+  const auto all_finite = [&]<typename Bits>(std::size_t count, Bits exponent) {
+    for (std::size_t i = 0; i < count; ++i, at += sizeof exponent) {
+      Bits bits;
+      std::memcpy(&bits, at, sizeof bits);
+      if ((bits & exponent) == exponent) return false;
+    }
+    return true;
+  };
+  for (const auto& array : state.arrays) {
+    std::size_t count = 1;
+    for (const std::uint32_t size : array.shape) count *= size;
+    const bool finite = array.type == dtype::f16 ? all_finite(count, std::uint16_t{0x7c00})
+                                                 : all_finite(count, std::uint32_t{0x7f800000});
+    if (!finite) return false;
+  }
+  return true;
+}
+
 result<void> check_states(const session_file& file) {
   if (file.states.size() > file.versions.size()) return bad_file("it has more states than versions");
   std::unordered_set<version_id> seen;
@@ -60,6 +82,8 @@ result<void> check_states(const session_file& file) {
     if (label.tokens != version->total_tokens)
       return bad_file("the state of version " + std::to_string(version->id) + " has a different number of tokens");
     if (!seen.insert(version->id).second) return bad_file("version " + std::to_string(version->id) + " has two states");
+    if (!is_finite(*state))
+      return bad_file("the state of version " + std::to_string(version->id) + " has a number that is NaN or infinite");
   }
   return {};
 }
