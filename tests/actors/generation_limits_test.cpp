@@ -9,6 +9,7 @@
 #include "actors/request/call/long_work.hpp"
 #include "actors/request/generation/generation_call.hpp"
 #include "protocol/json/json_indent.hpp"
+#include "protocol/responses_api/response_writer.hpp"
 #include "tests/actors/generation_bench.hpp"
 #include "tests/support/failing_new.hpp"
 
@@ -257,6 +258,25 @@ BOOST_AUTO_TEST_CASE(a_result_of_a_tool_is_charged_as_it_may_be_written) {
   BOOST_TEST(text_bytes(request) == 5u);
   request.style.turns = protocol::turn_form::headings;
   BOOST_TEST(text_bytes(request) == 2 + protocol::indented_bytes_max(3));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_request_keeps_besides_its_prompt_is_charged_until_it_ends) {
+  served_model model;
+  model.vocabulary = tokenizer::vocabulary::bytes();
+  model.vocab = 256;
+  protocol::response_facts facts;
+  facts.tools = std::string(1000, ' ');
+  protocol::generation_request request;
+  request.messages = {{"user", "ab", ""}};
+  const std::size_t text = text_bytes(request);
+  request.writer = std::make_shared<protocol::response_writer>(facts);
+  request.user = "u";
+  BOOST_TEST(text_bytes(request) == text + 2001u);
+  const auto call = prepare(request, model, service_settings());
+  BOOST_REQUIRE(call.has_value());
+  BOOST_TEST(held_bytes(*call) >= 2001u);
+  request.writer = nullptr;
+  BOOST_TEST(held_bytes(*prepare(request, model, service_settings())) < 2001u);
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {

@@ -12,10 +12,13 @@ namespace {
 // so that the total size of an answer's notes is a small multiple of its length.
 constexpr std::uint64_t note_tokens = 16;
 constexpr std::uint64_t note_share = 32;
+constexpr std::uint64_t note_token_bytes = 12;  // of a note, for each token of an ordinary turn
 constexpr auto note_pause = std::chrono::milliseconds(250);
 
+/// A turn with large settings counts as one with that many bytes of tokens and texts.
 std::uint64_t note_step(const version_record& so_far) {
-  return std::max(note_tokens, static_cast<std::uint64_t>(so_far.tokens.size()) / note_share);
+  const auto tokens = static_cast<std::uint64_t>(so_far.tokens.size());
+  return std::max(note_tokens, std::max(tokens, content_bytes(so_far) / note_token_bytes) / note_share);
 }
 
 }  // namespace
@@ -28,7 +31,8 @@ void turn_notes::take(open_entry& entry, running_writer& w, note_running&& q) {
   entry.tree->place(v, q.segment);
   w.note = std::move(v);
   const std::uint64_t more = w.note->tokens.size() - std::min<std::uint64_t>(w.note->tokens.size(), w.noted_tokens);
-  if (more >= note_step(*w.note)) write(entry, w);
+  const bool first = w.noted_tokens == 0;
+  if (more >= (first ? note_tokens : note_step(*w.note))) write(entry, w);
 }
 
 void turn_notes::write(open_entry& entry, running_writer& w) {

@@ -111,6 +111,20 @@ std::size_t held_bytes(const sampling::shared_penalties& prior) {
   return prior ? prior->size() * sizeof(sampling::token_penalty) : 0;
 }
 
+/// Bytes of a request's texts besides its prompt, which it keeps until it ends.
+std::size_t kept_bytes(const generation_request& request) {
+  std::size_t bytes = (request.writer ? request.writer->kept_bytes() : 0) + request.model.size() + request.user.size() +
+                      request.state_name.size() + request.tool_notes.size();
+  const auto add = [&](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) bytes += sizeof text + text.size();
+  };
+  add(request.stop);
+  if (request.tool_names) add(*request.tool_names);
+  if (!request.constraint) return bytes;
+  add(request.constraint->marks);
+  return bytes + request.constraint->text.size() + request.constraint->relaxed.size();
+}
+
 /// Bytes of JSON of an echoed prompt. Counting stops above `bytes_max`.
 std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
                        const tokenizer::vocabulary& vocabulary, std::size_t skipped, std::size_t bytes_max) {
@@ -166,7 +180,7 @@ bool prepared_call::stops_at(token_id token) const {
 }
 
 std::size_t text_bytes(const generation_request& request) {
-  std::size_t bytes = request.constraint ? request.constraint->text.size() : 0;
+  std::size_t bytes = kept_bytes(request);
   if (!request.goes_on_after.empty()) return bytes + request.goes_on_after.size() * sizeof(token_id);
   if (request.to_feed) return bytes + request.to_feed->text.size();
   for (const auto& m : request.messages) bytes += protocol::rendered_bytes_max(m, request.style);
@@ -177,7 +191,7 @@ std::size_t text_bytes(const generation_request& request) {
 }
 
 std::size_t held_bytes(const prepared_call& call) {
-  std::size_t bytes = 0;
+  std::size_t bytes = kept_bytes(call.request);
   for (const auto& p : call.prompts) bytes += held_bytes(p, call.request);
   for (const auto& p : call.priors) bytes += held_bytes(p);
   return bytes;

@@ -14,7 +14,8 @@ namespace {
 using persistence::version_record;
 
 constexpr std::size_t note_every_tokens = 16;
-constexpr std::size_t note_share = 8;  // a note repeats the whole turn: at most one per this share of its length
+constexpr std::size_t note_share = 8;         // a note repeats the whole turn: at most one per this share of its length
+constexpr std::size_t note_token_bytes = 12;  // of a record, for each token of an ordinary turn
 
 std::int64_t wall_clock_ms() {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -234,11 +235,13 @@ session_turn::counts session_turn::usage(std::uint64_t prefix) const {
 
 std::optional<version_record> session_turn::note(const answer_state& answer, const tokenizer::vocabulary& vocabulary) {
   const std::size_t sampled = answer.kept().sampled.size();
-  if (!stored_ || sampled < noted_ + std::max(note_every_tokens, (prompt_.size() + sampled) / note_share))
-    return std::nullopt;
+  const std::size_t length = std::max(prompt_.size() + sampled, note_bytes_ / note_token_bytes);
+  if (!stored_ || sampled < noted_ + std::max(note_every_tokens, length / note_share)) return std::nullopt;
   noted_ = sampled;
   const auto certain = tokens_within(answer.kept().sampled, answer.certain_bytes(), vocabulary);
-  return record(answer, certain.count, {}, vocabulary);
+  version_record so_far = record(answer, certain.count, {}, vocabulary);
+  note_bytes_ = storage::content_bytes(so_far);
+  return so_far;
 }
 
 result<session_turn::ending> session_turn::end(const answer_state& answer,

@@ -104,7 +104,7 @@ class session_turn {
   persistence::session_opened opened_;
   std::vector<token_id> prompt_;
   std::uint32_t said_ = 0;  // tokens of prompt_ that the client sent
-  std::size_t noted_ = 0;
+  std::size_t noted_ = 0, note_bytes_ = 0;
   std::optional<std::uint64_t> digest_;
 };
 

@@ -1,16 +1,18 @@
 #include "actors/request/sessions/session_call.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "access/api_key.hpp"
 #include "actors/request/call/long_work.hpp"
 #include "actors/request/call/memory.hpp"
+#include "protocol/responses_api/responses_request.hpp"
 
 namespace skein::request {
 
 namespace {
 
-/// Approximate bytes of an answer's JSON. Counting stops once the answer is long.
+/// Approximate bytes of an answer's JSON and of what is read for it. Counting stops once the answer is long.
 std::size_t told_bytes(const persistence::answer_body& answer) {
   constexpr std::size_t record_bytes = 512, version_bytes = 384, long_bytes = 1u << 20;
   if (const auto* list = std::get_if<persistence::session_list>(&answer)) {
@@ -24,8 +26,18 @@ std::size_t told_bytes(const persistence::answer_body& answer) {
   if (!described) return 0;
   std::size_t bytes = described->versions.size() * version_bytes;
   for (const auto& v : described->versions)
-    if ((bytes += v->text.size()) > long_bytes) break;
+    if ((bytes += storage::content_bytes(*v)) > long_bytes) break;
   return bytes;
+}
+
+/// Memory that reading an answer's versions takes, one after the other, besides what is written.
+std::size_t reading_bytes(const persistence::answer_body& answer) {
+  const auto* described = std::get_if<persistence::session_description>(&answer);
+  if (!described) return 0;
+  std::size_t most = 0;
+  for (const auto& v : described->versions)
+    most = std::max(most, protocol::reading_bytes(v->sampling, v->reasoning, v->answer));
+  return most;
 }
 
 }  // namespace
@@ -89,7 +101,10 @@ void session_call::on_reply(persistence::reply& r) {
 void session_call::tell(persistence::answer& a) {
   answer_memory_ = std::move(a.memory);
   if (told_bytes(a.body) <= context().settings.inline_text_bytes_max) return told(question_.tell(a.body));
-  auto work = [tell = question_.tell, body = std::make_shared<persistence::answer_body>(std::move(a.body))] {
+  auto work = [tell = question_.tell, share = origin().share,
+               body = std::make_shared<persistence::answer_body>(std::move(a.body))]() -> result<plain_answer> {
+    const auto memory = hold_memory(share, reading_bytes(*body));
+    if (!memory) return memory.error();
     return tell(*body);
   };
   auto back = [self = std::weak_ptr(self_)](result<plain_answer> answer) {

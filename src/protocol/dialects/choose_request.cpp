@@ -30,6 +30,11 @@ class ranking_writer final : public whole_writer {
   /// One row each; with calibration, as many more rows give the cost of each without the input.
   std::vector<std::string> choices;
 
+  std::size_t kept_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& choice : choices) bytes += sizeof choice + choice.size();
+    return bytes;
+  }
   std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                    const session_note*) const override {
     std::vector<float> costs(choices.size());

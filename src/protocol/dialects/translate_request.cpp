@@ -43,6 +43,14 @@ class translation_writer final : public whole_writer {
 
   std::vector<text> texts;
 
+  std::size_t kept_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& t : texts) {
+      bytes += sizeof t + t.source_lang.size();
+      for (const auto& gap : t.gaps) bytes += sizeof gap + gap.size();
+    }
+    return bytes;
+  }
   std::string body(const answer_head&, std::vector<whole_row> rows, const token_usage&,
                    const session_note*) const override {
     std::string json;

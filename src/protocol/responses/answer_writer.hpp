@@ -66,6 +66,8 @@ class answer_writer {
   }
   /// Approximate bytes of told_again.
   [[nodiscard]] virtual std::size_t told_again_bytes(std::optional<std::uint64_t> /*after*/) const { return 0; }
+  /// Bytes of the request that the writer keeps.
+  [[nodiscard]] virtual std::size_t kept_bytes() const { return 0; }
   /// The body for an answer that is not finished; `begun`: it has a slot.
   [[nodiscard]] virtual std::string early_body(const answer_head&, bool /*begun*/) const { return {}; }
   /// Data to store with the answer besides its texts, as a JSON object; may be empty.

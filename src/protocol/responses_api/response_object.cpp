@@ -131,6 +131,17 @@ void read_summary(const object_reader& reasoning, response_facts& out) {
 
 }  // namespace
 
+std::size_t held_bytes(const response_facts& facts) {
+  std::size_t bytes = facts.id.size() + facts.model.size() + (facts.instructions ? facts.instructions->size() : 0) +
+                      facts.previous_response_id.size() + facts.conversation.size() + facts.effort.size() +
+                      facts.user.size() + facts.summary.size() + facts.text_format.size() + facts.tools.size() +
+                      facts.tool_choice.size();
+  for (const auto& [name, value] : facts.metadata) bytes += name.size() + value.size();
+  for (const auto& call : facts.calls) bytes += sizeof call + call.id.size() + call.name.size() + call.arguments.size();
+  for (const auto& id : facts.answered_calls) bytes += sizeof id + id.size();
+  return bytes;
+}
+
 void read_facts(const object_reader& body, response_facts& out) {
   if (const auto text = body.text("instructions")) out.instructions = *text;
   out.metadata = read_metadata(body).value_or(metadata_fields());

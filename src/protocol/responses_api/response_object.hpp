@@ -36,6 +36,9 @@ struct response_facts {
   std::uint64_t sampled_before = 0, reasoned_before = 0;  ///< tokens sampled before the last interruption
 };
 
+/// Bytes of all texts.
+[[nodiscard]] std::size_t held_bytes(const response_facts& facts);
+
 /// The text of a response, and the steps in which it was streamed: bytes of each delta; 0 is a sequence number that
 /// another event used. The steps of calls are those of their arguments, one call after the other.
 struct response_text {

@@ -373,11 +373,15 @@ std::optional<token_usage> reported_usage_in(std::string_view settings) {
 }
 
 std::size_t reading_bytes(const logged_response& logged) {
+  return reading_bytes(logged.settings, logged.reasoning, logged.answer);
+}
+
+std::size_t reading_bytes(std::string_view settings, std::string_view reasoning, std::string_view answer) {
   // json_document: the padded text, its strings, and a few numbers for each value.
   constexpr std::size_t copies = 3, value_bytes = 24;
   const auto ends_value = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
-  const auto values = static_cast<std::size_t>(std::ranges::count_if(logged.settings, ends_value));
-  return copies * logged.settings.size() + value_bytes * values + 2 * (logged.reasoning.size() + logged.answer.size());
+  const auto values = static_cast<std::size_t>(std::ranges::count_if(settings, ends_value));
+  return copies * settings.size() + value_bytes * values + 2 * (reasoning.size() + answer.size());
 }
 
 result<known_response> read_logged(const logged_response& logged) {

@@ -55,6 +55,8 @@ struct known_response {
 };
 /// Approximate bytes that reading it takes, the result included. Many times its size if it consists of numbers.
 [[nodiscard]] std::size_t reading_bytes(const logged_response& logged);
+/// The same from the parts of a record.
+[[nodiscard]] std::size_t reading_bytes(std::string_view settings, std::string_view reasoning, std::string_view answer);
 /// Errors: not_found if the turn was created by another route.
 [[nodiscard]] result<known_response> read_logged(const logged_response& logged);
 
