@@ -13,7 +13,7 @@
 namespace skein::connection {
 
 connection::connection(stream_socket socket, peer_address peer, std::uint64_t number,
-                       std::shared_ptr<connection_set> home, std::function<void()> on_end)
+                       std::shared_ptr<connection_set> home, std::function<void(ending)> on_end)
     : peer_(std::move(peer)),
       number_(number),
       home_(std::move(home)),
@@ -37,15 +37,15 @@ void connection::start() {
 void connection::cut(std::string_view why) {
   if (link_.closed()) return;
   link_.reset_on_close();
-  close();
+  close(ending::cut);
   lose_call(why, client_gone);
 }
 
-void connection::close() {
+void connection::close(ending how) {
   if (link_.closed()) return;
   link_.close();
   home_->forget(this);
-  if (on_end_) std::exchange(on_end_, nullptr)();
+  if (on_end_) std::exchange(on_end_, nullptr)(how);
 }
 
 // ---- the exchange ----

@@ -26,7 +26,7 @@ namespace skein::connection {
 class connection final : public std::enable_shared_from_this<connection>, private link_owner {
  public:
   connection(stream_socket socket, peer_address peer, std::uint64_t number, std::shared_ptr<connection_set> home,
-             std::function<void()> on_end);
+             std::function<void(ending)> on_end);
   ~connection() override;
   connection(const connection&) = delete;  // one owner of the socket
   connection& operator=(const connection&) = delete;
@@ -60,12 +60,12 @@ class connection final : public std::enable_shared_from_this<connection>, privat
   void lose_call(std::string_view why, unsigned status);
   void refuse(const refusal& why, const header_list& fields = {}, std::string_view target = {});
   void refuse_memory(byte_share::outcome no, std::size_t bytes);
-  void close();
+  void close(ending how = ending::regular);
 
   const peer_address peer_;
   const std::uint64_t number_;
   const std::shared_ptr<connection_set> home_;
-  std::function<void()> on_end_;
+  std::function<void(ending)> on_end_;
   client_link link_;
   std::optional<exchange> exchange_;
   std::uint32_t requests_ = 0;

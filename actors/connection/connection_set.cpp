@@ -7,14 +7,14 @@
 namespace skein::connection {
 
 void connection_set::serve(stream_socket socket, peer_address peer, std::uint64_t number,
-                           std::function<void()> on_end) {
+                           std::function<void(ending)> on_end) {
   std::shared_ptr<connection> made;
   try {
     made = std::make_shared<connection>(std::move(socket), std::move(peer), number, shared_from_this(), on_end);
     connections_.insert(made.get());
     made->start();
   } catch (...) {
-    made ? made->cut("internal error") : on_end();
+    made ? made->cut("internal error") : on_end(ending::cut);
     throw;
   }
 }

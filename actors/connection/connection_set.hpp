@@ -15,6 +15,9 @@ namespace skein::connection {
 
 class connection;
 
+/// How a connection ended: with everything sent, or early, with a reset.
+enum class ending : std::uint8_t { regular, cut };
+
 /// The connections of one io thread and their shared data. Every function runs on that thread. Connections keep
 /// themselves and the set alive until they close.
 class connection_set : public std::enable_shared_from_this<connection_set> {
@@ -24,7 +27,7 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
 
   /// Serves a socket of this io thread until it closes, then calls `on_end` once, on this thread. If it throws for lack
   /// of memory, the socket is closed and `on_end` was called.
-  void serve(stream_socket socket, peer_address peer, std::uint64_t number, std::function<void()> on_end);
+  void serve(stream_socket socket, peer_address peer, std::uint64_t number, std::function<void(ending)> on_end);
 
   /// Closes connections that wait for a request; the others close after their current response, which sends Connection:
   /// close.

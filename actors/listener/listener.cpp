@@ -35,6 +35,7 @@ namespace asio = boost::asio;
 using asio::generic::stream_protocol;
 using boost::system::error_code;
 using connection::connection_set;
+using connection::ending;
 using connection::peer_address;
 using connection::stream_socket;
 using acceptor = asio::basic_socket_acceptor<stream_protocol, asio::io_context::executor_type>;
@@ -68,8 +69,10 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
  public:
   desk(const std::vector<io_lane>& lanes, const connection::connection_limits& limits)
       : lanes_(lanes), limits_(limits), quota_(limits), emptied_(all_gone_.get_future()) {
-    for (const io_lane& lane : lanes_)
+    for (const io_lane& lane : lanes_) {
       sets_.push_back(std::make_shared<connection_set>(limits_, lane.service, counts_));
+      relays_.push_back(std::make_shared<tls_relays>(sets_.back()));
+    }
   }
 
   void post(std::function<void()> work) { lanes_.front().thread.post(std::move(work)); }
@@ -114,6 +117,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
 
   void cut_all() {
     on_each_lane([](connection_set& set) { set.cut_all("server stopping"); });
+    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].thread.post([relays = relays_[i]] { relays->cut_all(); });
   }
 
   /// Returns whether everything was closed by the deadline.
@@ -181,15 +185,14 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
 
   void hand_over(std::size_t lane, stream_socket socket, const peer_address& peer, std::uint64_t number,
                  const std::shared_ptr<const tls_door>& door) {
-    auto on_end = [self = shared_from_this(), peer] { self->post([self, peer] { self->release(peer); }); };
-    asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end,
-                                  context = &context_of(lane), tls = door]() mutable {
-      if (tls) {
-        auto plain = relay_tls(*context, std::move(socket), tls->current());
-        if (!plain) return on_end();  // the client's socket is closed by now
-        socket = std::move(*plain);
-      }
-      set->serve(std::move(socket), std::move(peer), number, std::move(on_end));
+    std::function<void(ending)> on_end = [self = shared_from_this(), peer](ending) {
+      self->post([self, peer] { self->release(peer); });
+    };
+    asio::post(context_of(lane), [set = sets_[lane], relays = relays_[lane], socket = std::move(socket), peer, number,
+                                  on_end = std::move(on_end), context = &context_of(lane), tls = door]() mutable {
+      if (!tls) return set->serve(std::move(socket), std::move(peer), number, std::move(on_end));
+      auto plain = relays->open(*context, std::move(socket), tls->current(), std::move(on_end));
+      if (plain) set->serve(std::move(plain->socket), std::move(peer), number, std::move(plain->on_end));
     });
   }
 
@@ -229,6 +232,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   connection::connection_limits limits_;
   connection::connection_counts counts_;
   std::vector<std::shared_ptr<connection_set>> sets_;  ///< one per lane; used on that lane only
+  std::vector<std::shared_ptr<tls_relays>> relays_;    ///< likewise
   std::vector<std::shared_ptr<acceptor>> acceptors_;   ///< acceptors whose loop runs
   std::vector<std::string> unix_paths_;
   connection_quota quota_;

@@ -194,7 +194,7 @@ SUBFOLDERS = {
 ROOMS = (
     ("Beast", r"boost/beast", ("actors/listener/", "actors/connection/", "src/load/load_run.cpp", "tests/support/http_client.cpp")),
     ("Asio", r"boost/asio", ("actors/", "src/load/load_run.cpp", "tests/actors/", "tests/support/")),
-    ("OpenSSL", r"openssl/|boost/asio/ssl", ("actors/listener/",)),
+    ("OpenSSL", r"openssl/|boost/asio/ssl", ("actors/listener/", "tests/actors/tls_relay_test.cpp")),
     ("simdjson", r"simdjson", ("src/protocol/", "src/model/", "tests/")),
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
     ("CLI11", r"CLI/", ("src/cli/command_line.cpp", "src/cli/command_line_words.cpp")),
