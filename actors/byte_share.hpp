@@ -57,6 +57,8 @@ class byte_share {
     return {this, [share = *this, bytes](const void*) { share.give_back(bytes); }};
   }
 
+  /// Who holds it: the same for all shares of one holder; null without one.
+  [[nodiscard]] std::shared_ptr<const void> holder() const { return parts_.front().held; }
   /// The most bytes that it can ever hold.
   [[nodiscard]] std::size_t most() const {
     std::size_t most = static_cast<std::size_t>(-1);

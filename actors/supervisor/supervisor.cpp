@@ -287,7 +287,9 @@ void server::start_actors(opened_parts parts) {
         lanes_[i].thread->post([this, i] { router_->give_back(i, lanes_[i].hub->dispatch(router_->take(i))); });
       });
   context_->requests = std::make_shared<request::request_register>(settings_.pause);
-  context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
+  context_->run_long = [this](const auto& whose, std::function<void()> work) {
+    return workers_.run(whose, std::move(work));
+  };
 
   known_models_ = parts.store.models;
   keeper_ = std::make_unique<model_keeper>(

@@ -32,7 +32,7 @@ struct generation_bench {
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
-    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
+    context->run_long = [this](const auto&, std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   /// Sends a body; the call then waits for the device, or has answered.

@@ -27,7 +27,7 @@ struct service_bench {
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
-    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
+    context->run_long = [this](const auto&, std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   void send(const std::string& method, const std::string& target, const std::string& body = "",

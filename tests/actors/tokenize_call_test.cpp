@@ -22,7 +22,7 @@ struct bench {
     model->served.vocab = 256;
     model->served.names = {"tiny"};
     context->models->put(model, true);
-    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
+    context->run_long = [this](const auto&, std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   void send(bool to_tokens, const std::string& body) {

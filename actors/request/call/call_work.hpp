@@ -51,7 +51,7 @@ class call_work {
       guarded_([&] { next(std::move(outcome)); });
     };
     return run_long(
-        *context_, {post_, request_name_, over()},
+        *context_, {post_, request_name_, over(), share_},
         [work = std::move(work), memory = std::make_shared<byte_budget::lease>(memory_)] {
           auto outcome = work();
           memory->reset();  // before the next stage reserves its own
@@ -63,6 +63,7 @@ class call_work {
   /// Replaces the memory of the last stage by that of the next: of the body, then of the texts to tokenise, then of the
   /// data that the device holds. Errors: as hold_memory.
   [[nodiscard]] result<void> hold(const byte_share& share, std::size_t bytes) {
+    share_ = share;
     memory_.reset();
     auto memory = hold_memory(share, bytes);
     if (!memory) return memory.error();
@@ -85,6 +86,7 @@ class call_work {
   const guard guarded_;
   const std::uint64_t serial_;
   std::stop_source over_;
+  byte_share share_;  ///< of the client, as last given
   byte_budget::lease memory_;
 };
 

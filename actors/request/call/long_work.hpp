@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "actors/byte_share.hpp"
 #include "actors/request/call/attempt.hpp"
 #include "actors/request/shared/service_context.hpp"
 
@@ -19,6 +20,7 @@ struct way_back {
   std::function<void(std::function<void()>)> post;  ///< runs work on the io thread of the call; thread safe
   std::string request_name;
   std::stop_token gone;  ///< requested when the call is over
+  byte_share share{};    ///< of the client; its holders take turns on the worker pool
 };
 
 /// Posts `deliver`. If that throws for lack of memory, retries until it succeeds or the call is over.
@@ -41,7 +43,8 @@ template <typename Work, typename Next>
   // Made here, so that the error can come back even if memory is short.
   const auto outcome = std::make_shared<std::invoke_result_t<const Work&>>(server_failed());
   std::function<void()> deliver = [outcome, next = std::move(next)] { next(std::move(*outcome)); };
-  return context.run_long([way = std::move(way), work = std::move(work), outcome, deliver = std::move(deliver)] {
+  const auto whose = way.share.holder();
+  return context.run_long(whose, [way = std::move(way), work = std::move(work), outcome, deliver = std::move(deliver)] {
     if (way.gone.stop_requested()) return;
     try {
       *outcome = attempt(way.request_name, work);

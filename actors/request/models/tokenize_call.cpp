@@ -167,7 +167,7 @@ void tokenize_call::body(std::string bytes) {
     return answer;
   };
   if (!is_long) return tell(attempt(origin_.request_name, work));
-  if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
+  if (!run_long(*context_, {post_, origin_.request_name, over_.get_token(), origin_.share}, std::move(work), tell))
     tell(error{error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
 }
 

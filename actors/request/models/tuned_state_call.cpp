@@ -38,7 +38,7 @@ void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
   auto back = [self = std::weak_ptr(self_)](const result<void>& outcome) {
     if (const auto call = self.lock()) (*call)->done(outcome);
   };
-  if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
+  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
     refuse({error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
 }
 

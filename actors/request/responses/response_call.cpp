@@ -208,7 +208,7 @@ void response_call::tell(persistence::shared_version version) {
     const auto call = self.lock();
     if (call && !(*call)->ended()) (*call)->guarded([&] { (*call)->told(std::move(told)); });
   };
-  if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
+  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
     refuse({error_kind::overloaded, "too many long answers are being written; try again soon", ""});
 }
 

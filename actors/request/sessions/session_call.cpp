@@ -111,7 +111,7 @@ void session_call::tell(persistence::answer& a) {
     const auto call = self.lock();
     if (call && !(*call)->ended()) (*call)->guarded([&] { (*call)->told(std::move(answer)); });
   };
-  if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
+  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
     refuse({error_kind::overloaded, "too many long answers are being written; try again soon", ""});
 }
 

@@ -76,8 +76,8 @@ struct service_context {
   std::shared_ptr<grammar_store> grammars = std::make_shared<grammar_store>();
   /// Memory that waiting and running requests hold; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
-  /// Runs work on the worker pool; false when its queue is full.
-  std::function<bool(std::function<void()>)> run_long;
+  /// Runs work of a holder of memory (byte_share::holder) on the worker pool; false when its queue is full.
+  std::function<bool(const std::shared_ptr<const void>& whose, std::function<void()>)> run_long;
   shared_flag draining, ready;
   bool loading = false;  ///< during the start: only routes that answer while the first model loads
 

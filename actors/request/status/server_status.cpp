@@ -187,7 +187,7 @@ void status_call::read(std::string) {
     if (const auto call = self.lock())
       (*call)->guarded([&] { (*call)->tell(card ? std::optional(*card) : std::nullopt); });
   };
-  if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
+  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
     tell(std::nullopt);
 }
 
