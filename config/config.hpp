@@ -73,6 +73,7 @@ struct limit_settings {
   std::uint64_t grammar_steps_max = 60'000'000;
   std::uint32_t grammars_max = 32;
   std::uint64_t response_bytes_max = 32ull << 20;
+  std::uint32_t response_followers_max = 256;
 };
 
 /// The queue of requests and the scheduler.

@@ -272,6 +272,8 @@ std::vector<key> make_keys() {
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
           "Bytes of a response that is not streamed; generated text ends there, other responses are refused."),
+      limit<&l::response_followers_max>("response_followers_max", 1, limits::response_followers_max,
+                                        "Clients that follow one background response; further ones are refused."),
 
       queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
                              "Requests that wait for a slot; further ones are refused at once. The last one waits for "

@@ -26,6 +26,7 @@ inline constexpr std::uint32_t login_addresses_max = 1'000'000;
 inline constexpr std::uint32_t metric_series_max = 1024;  ///< models and keys with their own series in /metrics
 
 inline constexpr std::uint64_t response_bytes_max = 1ull << 30;
+inline constexpr std::uint32_t response_followers_max = 65536;
 
 inline constexpr std::uint32_t n_max = 1024;
 inline constexpr std::uint32_t prompts_max = 65536;

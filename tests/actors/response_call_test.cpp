@@ -143,6 +143,121 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_run_leaves_the_run_that_continues_it) {
   BOOST_TEST(second.out->ended);
 }
 
+BOOST_AUTO_TEST_CASE(a_follower_that_leaves_is_forgotten_before_the_run_ends) {
+  const auto first = begin(R"("background":true)");
+  const std::string path = "/v1/responses/" + id_of_the_turn() + "?stream=true";
+  say("a");
+  std::vector<std::weak_ptr<response_recorder>> left;
+  for (const bool hangs_up : {true, false}) {
+    ask("GET", path);
+    BOOST_TEST(out->has(R"("delta":"a")"));
+    if (hangs_up) call->gone("client", 499);
+    left.push_back(out);
+    call.reset();
+    out.reset();
+  }
+  ask("GET", path);
+  const auto reader = keep();
+  say("b");
+  for (const auto& each : left) BOOST_TEST(each.expired());
+  BOOST_TEST(reader.out->has(R"("delta":"b")"));
+  BOOST_TEST(!reader.out->ended);
+}
+
+BOOST_AUTO_TEST_CASE(followers_of_a_response_are_limited) {
+  context->settings.limits.response_followers_max = 2;
+  const auto first = begin(R"("background":true)");
+  const std::string path = "/v1/responses/" + id_of_the_turn() + "?stream=true";
+  const auto follow = [&] {
+    ask("GET", path);
+    return keep();
+  };
+  auto one = follow(), two = follow();
+  BOOST_TEST(one.out->streaming);
+  BOOST_TEST(two.out->streaming);
+  BOOST_TEST(follow().out->status == 429u);
+  BOOST_TEST(out->has("limits.response_followers_max"));
+  one.call->gone("client", 499);
+  BOOST_TEST(follow().out->streaming);  // and leaves at once
+  two.call.reset();
+  const auto three = follow();
+  BOOST_TEST(three.out->streaming);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_answer_so_far_is_written_on_the_worker_pool) {
+  const auto first = begin(R"("background":true)");
+  const std::string id = id_of_the_turn();
+  say("abc");
+  context->settings.inline_text_bytes_max = 1;
+  ask("GET", "/v1/responses/" + id);
+  BOOST_REQUIRE_EQUAL(pool.long_work.size(), 1u);
+  BOOST_TEST(!out->ended);
+  run_long_work();
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(out->has(R"("text":"abc")"));
+
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto reader = keep();
+  ask("GET", "/v1/responses/" + id + "?stream=true&starting_after=6");
+  const auto late = keep();
+  const auto tell_more = [&](std::uint32_t index, unsigned char c) {
+    tell(device::token{submitted.back().id, 0, index, c, nullptr});
+  };
+  tell_more(3, 'd');
+  tell_more(4, 'e');
+  BOOST_TEST(!reader.out->streaming);
+  run_long_work();
+  tell_more(5, 'f');
+  // created, queued, in_progress, the item, its part, and six deltas
+  for (const auto& [stream, begins] : {std::pair(reader.out, 0u), std::pair(late.out, 7u)}) {
+    std::string numbers, expected;
+    constexpr std::string_view mark = R"("sequence_number":)";
+    for (auto at = stream->text.find(mark); at != std::string::npos; at = stream->text.find(mark, at + 1))
+      numbers += stream->text.substr(at + mark.size(), stream->text.find_first_of(",}", at) - at - mark.size()) + " ";
+    for (unsigned number = begins; number < 11; ++number) expected += std::to_string(number) + " ";
+    BOOST_TEST(numbers == expected);
+    BOOST_TEST(!stream->ended);
+  }
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  BOOST_TEST(reader.out->has(R"("text":"abcdef")"));
+  BOOST_TEST(reader.out->ended);
+}
+
+BOOST_AUTO_TEST_CASE(a_response_that_ends_before_its_follower_has_begun_is_whole) {
+  const auto first = begin(R"("background":true)");
+  const std::string id = id_of_the_turn();
+  say("abc");
+  context->settings.inline_text_bytes_max = 1;
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto reader = keep();
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto gone = keep();
+  gone.call->gone("client", 499);
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  BOOST_TEST(!reader.out->streaming);
+  run_long_work();
+  BOOST_TEST(reader.out->has(R"("delta":"c")"));
+  BOOST_TEST(reader.out->has(R"("text":"abc")"));
+  BOOST_TEST(reader.out->ended);
+  BOOST_TEST(!gone.out->streaming);
+}
+
+BOOST_AUTO_TEST_CASE(events_that_cannot_be_kept_refuse_the_follower) {
+  const auto first = begin(R"("background":true)");
+  const std::string id = id_of_the_turn();
+  say("abc");
+  context->settings.inline_text_bytes_max = 1;
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  const auto reader = keep();
+  const auto taken = context->settings.queue.bytes_max;
+  context->memory->all()->fetch_add(taken);  // by others
+  tell(device::token{submitted.back().id, 0, 3, 'd', nullptr});
+  context->memory->all()->fetch_sub(taken);
+  run_long_work();
+  BOOST_TEST(reader.out->status == 503u);
+  BOOST_TEST(!reader.out->streaming);
+}
+
 BOOST_AUTO_TEST_CASE(events_count_in_the_budget_before_they_are_made) {
   constexpr std::size_t deltas = 100'000;  // of one byte: a hundred times as many as the tokens of such a text
   const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";

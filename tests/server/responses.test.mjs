@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
-import { noOracle, serveTiny } from './support.mjs';
+import { noOracle, serve, serveTiny } from './support.mjs';
 
 const options = { skip: noOracle };
 let server;
@@ -285,6 +285,68 @@ test('in the background: followed while it runs, by many, and cancelled', option
   assert.equal(ended.status, 'cancelled');
   assert.ok(ended.output[0].content[0].text.length > 0);
   assert.equal((await client.responses.retrieve(id)).status, 'cancelled');
+});
+
+const auth = { authorization: 'Bearer secret' };
+
+test('followers that leave make room for others while the response runs', async (t) => {
+  const slow = await serve('--device', 'fake', '--io-threads', '2', '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0',
+    '--set', 'limits.response_followers_max=4');
+  t.after(() => slow.stop());
+  const begun = await slow.post('/v1/responses', { input: 'x', background: true, max_output_tokens: 1000000, logit_bias: { 0: -100 } },
+    auth);
+  assert.equal(begun.status, 200);
+  const follow = async () => {
+    const gone = new AbortController();
+    const { status, body } = await slow.fetch(`/v1/responses/${begun.body.id}?stream=true`, { signal: gone.signal, headers: auth });
+    const reader = body.getReader();
+    const first = Buffer.from((await reader.read()).value).toString();
+    return { status, first, reader, leave: () => gone.abort() };
+  };
+  // A connection may notice that its client has gone only after the next client asks.
+  const admitted = async () => {
+    for (const end = Date.now() + 20000; ;) {
+      const one = await follow();
+      if (one.status === 200) return one;
+      assert.ok(Date.now() < end, one.first);
+      await new Promise((go) => setTimeout(go, 10));
+    }
+  };
+  for (let round = 0; round < 4; ++round) {
+    const all = [];
+    while (all.length < 4) all.push(await admitted());
+    const one_more = await follow();
+    assert.equal(one_more.status, 429);
+    assert.match(one_more.first, /limits\.response_followers_max/);
+    for (const one of all) {
+      assert.match(one.first, /response\.created/);
+      await one.reader.read();
+      one.leave();
+    }
+  }
+  assert.equal((await slow.get(`/v1/responses/${begun.body.id}`, auth)).body.status, 'in_progress');
+  assert.equal((await slow.post(`/v1/responses/${begun.body.id}/cancel`, {}, auth)).body.status, 'cancelled');
+});
+
+test('a long answer is followed from its beginning while it runs', async (t) => {
+  const fast = await serve('--device', 'fake', '--io-threads', '2', '--set', 'engine.fake_tick_us=50', '--set', 'drain.grace_ms=0');
+  t.after(() => fast.stop());
+  const begun = await fast.post('/v1/responses', { input: 'x', background: true, max_output_tokens: 40000, logit_bias: { 0: -100 } },
+    auth);
+  const path = `/v1/responses/${begun.body.id}`;
+  const told = async () => (await fast.get(path, auth)).body;
+  const text = (response) => response.output[0]?.content[0]?.text ?? '';
+  while (text(await told()).length < 100000) await new Promise((go) => setTimeout(go, 50));
+  const streams = await Promise.all([`${path}?stream=true`, `${path}?stream=true&starting_after=9000`].map(async (url) =>
+    (await (await fast.fetch(url, { headers: auth })).text()).split('\n').filter((l) => l.startsWith('data: {')).map((l) => JSON.parse(l.slice(6)))));
+  const whole = text(await told());
+  for (const [stream, first] of [[streams[0], 0], [streams[1], 9001]]) {
+    assert.equal(stream.findIndex((e, i) => e.sequence_number !== first + i), -1);
+    assert.match(stream.at(-1).type, /^response\.(completed|incomplete)$/);
+    assert.equal(text(stream.at(-1).response), whole);
+    assert.ok(whole.endsWith(textOf(stream)));
+  }
+  assert.equal(textOf(streams[0]), whole);
 });
 
 test('one that ended at its limit goes on behind it, under its id', options, async () => {

@@ -30,38 +30,52 @@ connection::header_list stream_headers(connection::header_list headers) {
   return headers;
 }
 
-/// The reply of a run to a question.
-struct told_by_run {
-  bool there = false;     ///< else the response is in the log, or will be soon
-  bool followed = false;  ///< the run itself sends the answer
-  std::string body;
-  std::optional<error> refusal = std::nullopt;  ///< instead of a body
+error too_many_followers(const std::string& id, std::uint32_t most) {
+  return {error_kind::overloaded,
+          "the response '" + id + "' has " + std::to_string(most) +
+              " followers, the most that are allowed (limits.response_followers_max); try again soon",
+          ""};
+}
+
+/// The parts of a question that a run needs.
+struct run_question {
+  response_question question;
+  run_output::follower reader;
+  byte_share share;
+  std::uint32_t followers_max;
 };
 
+/// The answer so far. An order was carried out already, so its answer is not refused for lack of memory.
+told_by_run tell_whole(const answer_so_far& known, const byte_share& share, bool obeyed) {
+  if (!known.writer) return {};
+  const std::size_t copied = known.copied_bytes(), bytes = 2 * copied;
+  auto memory = obeyed ? result<byte_budget::lease>(share.lease_anyway(bytes)) : hold_memory(share, bytes);
+  if (!memory) return {{}, memory.error()};
+  return {known.copy(), {}, false, copied, std::move(*memory)};
+}
+
 /// Runs on the run's io thread. A caller that may not see the run gets the same reply as if there were none.
-told_by_run ask(response_run* run, const caller& who, const response_question& question,
-                const run_output::follower& reader, const connection::header_list& headers, const byte_share& share) {
-  if (!run || !who.sees(run->call->tenant())) return {};
+told_by_run ask(response_run* run, const run_question& q) {
+  if (!run || !q.reader.who->sees(run->call->tenant())) return {};
   generation_call& call = *run->call;
-  if (question.what == task::cancel) {
+  if (q.question.what == task::cancel) {
     call.obey(order::stop);
-    return call.will_obey() ? told_by_run{true, false, call.so_far().early_body()} : told_by_run();
+    return call.will_obey() ? tell_whole(call.so_far(), q.share, true) : told_by_run();
   }
-  if (question.what == task::tell) return {true, false, call.so_far().early_body()};
+  if (q.reader.gone.stop_requested()) return {};
+  if (q.question.what == task::tell) return tell_whole(call.so_far(), q.share, false);
   if (!call.runs_on()) {
     call.obey(order::park);
-    return call.will_obey() ? told_by_run{true, false, "", not_begun(question.id)} : told_by_run();
+    return call.will_obey() ? told_by_run{{}, not_begun(q.question.id)} : told_by_run();
   }
+  if (run->out->followers() >= q.followers_max) return {{}, too_many_followers(q.question.id, q.followers_max)};
   const answer_so_far known = call.so_far();
-  const auto memory = hold_memory(share, known.told_again_bytes(question.how.after));
-  if (!memory) return {true, false, "", memory.error()};
-  reader.post([out = reader.out, headers, so_far = known.told_again(question.how.after), memory = *memory]() mutable {
-    out->begin_stream(200, stream_headers(headers));
-    if (!so_far.empty()) out->write(std::move(so_far));
-    memory.reset();
-  });
-  run->out->follow(reader);
-  return {true, true, ""};
+  const std::size_t copied = known.copied_bytes();
+  auto memory = hold_memory(q.share, 2 * copied + known.told_again_bytes(q.question.how.after));
+  if (!memory) return {{}, memory.error()};
+  told_by_run told{known.copy(), {}, true, copied, std::move(*memory)};
+  run->out->follow(q.reader);
+  return told;
 }
 
 /// Reads a response from its version in the log, on any thread. Errors: those of read_logged and hold_memory, and too
@@ -137,7 +151,11 @@ response_call::response_call(response_question question, plain_origin plain, cal
       runs_(runs),
       out_(std::move(out)) {}
 
-response_call::~response_call() { hub_.close_ticket(ticket_.number); }
+/// A run that this call follows drops it then.
+response_call::~response_call() {
+  plain_call::gone({}, connection::client_gone);
+  hub_.close_ticket(ticket_.number);
+}
 
 void response_call::writable() {
   if (continued_) continued_->writable();
@@ -160,20 +178,51 @@ void response_call::read(std::string body) {
 }
 
 void response_call::ask_run(const response_table::visitor& run) {
-  run([question = question_, who = origin().who,
-       reader = run_output::follower{out_, post_, origin().who, question_.how.after}, headers = origin().headers,
-       share = origin().share, self = std::weak_ptr(self_)](response_run* found) {
-    auto told = ask(found, *who, question, reader, headers, share);
-    reader.post([self, told = std::move(told)]() mutable {
+  follower_ = std::make_shared<follower_output>(out_, origin().share);
+  run_question q{question_,
+                 {follower_, post_, origin().who, over(), question_.how.after},
+                 origin().share,
+                 context().settings.limits.response_followers_max};
+  run([q = std::move(q), self = std::weak_ptr(self_)](response_run* found) {
+    q.reader.post([self, told = ask(found, q)]() mutable {
       const auto call = self.lock();
-      if (!call || told.followed || (*call)->ended()) return;
-      (*call)->guarded([&] {
-        if (told.refusal) return (*call)->refuse(*told.refusal);
-        if (told.there && !told.body.empty()) return (*call)->answer(200, std::move(told.body));
-        (*call)->ask_log();
-      });
+      if (call && !(*call)->ended()) (*call)->guarded([&] { (*call)->tell(std::move(told)); });
     });
   });
+}
+
+/// Later events may arrive before those of the copy are written; follower_output keeps them.
+void response_call::tell(told_by_run told) {
+  if (told.refusal) return refuse(*told.refusal);
+  if (!told.known) return ask_log();
+  memory_ = std::move(told.memory);
+  const bool followed = told.followed;
+  auto work = [known = std::move(*told.known), followed, after = question_.how.after,
+               bytes_max = context().settings.limits.response_bytes_max]() -> result<std::string> {
+    if (followed) return known.told_again(after);
+    std::string body = known.early_body();
+    if (body.size() > bytes_max) return answer_too_long(body.size(), bytes_max);
+    return body;
+  };
+  write_text(told.copied_bytes, std::move(work), [followed](response_call& call, result<std::string> text) {
+    call.memory_.reset();
+    if (!text) return call.refuse(text.error());
+    if (!followed) return call.answer(200, std::move(*text));
+    if (const auto& why = call.follower_->lost()) return call.refuse(*why);
+    call.follower_->begin(stream_headers(call.origin().headers), std::move(*text));
+  });
+}
+
+/// Writes a text made from that many bytes, here or on the worker pool.
+template <typename Work, typename Next>
+void response_call::write_text(std::size_t bytes, Work work, Next next) {
+  if (bytes <= context().settings.inline_text_bytes_max) return next(*this, work());
+  auto back = [self = std::weak_ptr(self_), next = std::move(next)](auto outcome) {
+    const auto call = self.lock();
+    if (call && !(*call)->ended()) (*call)->guarded([&] { next(**call, std::move(outcome)); });
+  };
+  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
+    refuse({error_kind::overloaded, "too many long answers are being written; try again soon", ""});
 }
 
 void response_call::ask_log() {
@@ -196,20 +245,14 @@ void response_call::on_reply(persistence::reply& r) {
   });
 }
 
-/// Long responses are read on the worker pool, because they would block the io thread.
 void response_call::tell(persistence::shared_version version) {
   const std::size_t bytes = version->answer.size() + version->reasoning.size() + version->sampling.size();
   auto work = [version = std::move(version), question = question_, share = origin().share,
                bytes_max = context().settings.limits.response_bytes_max] {
     return read_response(*version, question, bytes_max, share);
   };
-  if (bytes <= context().settings.inline_text_bytes_max) return told(work());
-  auto back = [self = std::weak_ptr(self_)](result<told_response> told) {
-    const auto call = self.lock();
-    if (call && !(*call)->ended()) (*call)->guarded([&] { (*call)->told(std::move(told)); });
-  };
-  if (!run_long(context(), {post_, origin().request_name, over(), origin().share}, std::move(work), std::move(back)))
-    refuse({error_kind::overloaded, "too many long answers are being written; try again soon", ""});
+  write_text(bytes, std::move(work),
+             [](response_call& call, result<told_response> told) { call.told(std::move(told)); });
 }
 
 void response_call::told(result<told_response> told) {

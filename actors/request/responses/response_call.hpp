@@ -6,6 +6,7 @@
 
 #include "actors/request/call/plain_call.hpp"
 #include "actors/request/generation/generation_call.hpp"
+#include "actors/request/responses/follower_output.hpp"
 #include "actors/request/responses/response_runs.hpp"
 #include "protocol/responses_api/responses_request.hpp"
 
@@ -23,6 +24,15 @@ struct response_question {
 [[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
                                                              std::string_view query);
 
+/// The reply of a running response, not written yet.
+struct told_by_run {
+  std::optional<answer_copy> known;             ///< none: the response is in the log, or will be soon
+  std::optional<error> refusal = std::nullopt;  ///< instead of an answer
+  bool followed = false;                        ///< the run sends the events after the known ones
+  std::size_t copied_bytes = 0;
+  byte_budget::lease memory = nullptr;  ///< of the copy and of what is written from it
+};
+
 /// The outcome of reading a response from the log.
 struct told_response {
   std::string text;                                 ///< the JSON or the events to send
@@ -31,9 +41,10 @@ struct told_response {
   byte_budget::lease memory;                        ///< of the events, or of those that the resumed one begins with
 };
 
-/// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is asked on its own io thread; others
-/// are read from the log. Asking for the stream of an interrupted response resumes it (generation_call::begin); asking
-/// for the stream of one that another connection reads takes it over.
+/// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is copied on its own io thread; others
+/// are read from the log. Long ones are written on the worker pool, because they would block the io thread. Asking for
+/// the stream of an interrupted response resumes it (generation_call::begin); asking for the stream of one that another
+/// connection reads takes it over.
 class response_call final : public plain_call, public persistence_client {
  public:
   /// `origin`: for a response that is resumed; its model is chosen then.
@@ -50,10 +61,13 @@ class response_call final : public plain_call, public persistence_client {
   void read(std::string body) override;
   void ask_run(const response_table::visitor& run);
   void ask_log();
+  void tell(told_by_run told);
   void tell(persistence::shared_version version);
   void told(result<told_response> told);
   void stream(std::string events);
   void go_on(const protocol::logged_response& logged, std::string_view named);
+  template <typename Work, typename Next>
+  void write_text(std::size_t bytes, Work work, Next next);
   [[nodiscard]] bool streams() const { return question_.what == response_question::task::stream || goes_on(); }
   [[nodiscard]] bool goes_on() const { return question_.what == response_question::task::go_on; }
 
@@ -63,6 +77,7 @@ class response_call final : public plain_call, public persistence_client {
   poster post_;
   response_runs& runs_;
   std::shared_ptr<connection::response_writer> out_;
+  std::shared_ptr<follower_output> follower_;  // gets the events of a running response
   persistence::return_address ticket_;
   std::unique_ptr<connection::http_call> continued_;
   byte_budget::lease memory_;                                                      // of earlier events

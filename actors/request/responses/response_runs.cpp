@@ -19,7 +19,7 @@ void run_output::begin_stream(unsigned status, connection::header_list headers) 
 }
 
 void run_output::write(std::string bytes) {
-  drop_revoked();
+  drop_lost();
   for (auto& f : followers_) {
     std::string part(f.after ? protocol::events_after(bytes, *f.after) : bytes);
     if (part.empty()) continue;
@@ -31,28 +31,31 @@ void run_output::write(std::string bytes) {
 
 void run_output::end() {
   if (first_) first_->end();
-  tell_followers([](connection::response_writer& out) { out.end(); });
+  tell_followers(&follower_output::end);
   finish();
 }
 
 void run_output::abort() {
   if (first_) first_->abort();
-  tell_followers([](connection::response_writer& out) { out.abort(); });
+  tell_followers(&follower_output::abort);
   finish();
 }
 
-void run_output::drop_revoked() {
+/// A response may run for long, so no follower stays until its end.
+void run_output::drop_lost() {
   std::erase_if(followers_, [](const follower& f) {
-    if (f.who->revoked) f.post([out = f.out] { out->abort(); });
-    return f.who->revoked;
+    if (f.gone.stop_requested()) return true;
+    if (!f.who->revoked) return false;
+    f.post([out = f.out] { out->abort(); });
+    return true;
   });
 }
 
 /// Followers do not slow the response down: a follower that is too slow is cut off, and may ask again.
 std::size_t run_output::queued_bytes() const { return first_ ? first_->queued_bytes() : 0; }
 
-void run_output::tell_followers(const std::function<void(connection::response_writer&)>& what) {
-  for (const auto& f : followers_) f.post([out = f.out, what] { what(*out); });
+void run_output::tell_followers(void (follower_output::*what)()) {
+  for (const auto& f : followers_) f.post([out = f.out, what] { (*out.*what)(); });
 }
 
 void run_output::finish() {

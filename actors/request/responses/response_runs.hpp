@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "actors/connection/http/http.hpp"
 #include "actors/request/generation/generation_call.hpp"
+#include "actors/request/responses/follower_output.hpp"
 #include "actors/request/shared/response_table.hpp"
 
 /// Running responses: their readers, and how others find them. A response with `background` runs on with any number of
@@ -36,20 +38,26 @@ class run_output final : public connection::response_writer {
 
   /// A reader on some io thread that has everything written so far.
   struct follower {
-    std::shared_ptr<connection::response_writer> out;
+    std::shared_ptr<follower_output> out;
     poster post;
     caller_ref who;                        ///< is cut off when its key is revoked
+    std::stop_token gone;                  ///< its client has left
     std::optional<std::uint64_t> after{};  ///< skip events up to this number
   };
   void follow(follower reader) { followers_.push_back(std::move(reader)); }
+  /// After those that have left are dropped.
+  [[nodiscard]] std::size_t followers() {
+    drop_lost();
+    return followers_.size();
+  }
   /// The exchange that asked is gone; output goes only to the followers.
   void drop_first() { first_.reset(); }
   [[nodiscard]] bool over() const { return over_; }
   std::function<void()> on_over;  ///< called from inside the call, after its last output
 
  private:
-  void tell_followers(const std::function<void(connection::response_writer&)>& what);
-  void drop_revoked();
+  void tell_followers(void (follower_output::*what)());
+  void drop_lost();
   void finish();
 
   std::shared_ptr<connection::response_writer> first_;

@@ -68,6 +68,10 @@ class answer_writer {
   [[nodiscard]] virtual std::size_t told_again_bytes(std::optional<std::uint64_t> /*after*/) const { return 0; }
   /// Bytes of the request that the writer keeps.
   [[nodiscard]] virtual std::size_t kept_bytes() const { return 0; }
+  /// A writer with the answer so far, for told_again and early_body on another thread; null if events have no numbers.
+  [[nodiscard]] virtual std::shared_ptr<const answer_writer> copy() const { return nullptr; }
+  /// Approximate bytes that copy() copies.
+  [[nodiscard]] virtual std::size_t copied_bytes() const { return 0; }
   /// The body for an answer that is not finished; `begun`: it has a slot.
   [[nodiscard]] virtual std::string early_body(const answer_head&, bool /*begun*/) const { return {}; }
   /// Data to store with the answer besides its texts, as a JSON object; may be empty.

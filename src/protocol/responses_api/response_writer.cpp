@@ -332,6 +332,22 @@ std::size_t response_writer::told_again_bytes(std::optional<std::uint64_t> after
   return told_->next == 0 ? 0 : event_bytes(facts_, told_->text, after);
 }
 
+std::shared_ptr<const answer_writer> response_writer::copy() const {
+  auto other = std::make_shared<response_writer>(facts_);
+  other->told_->text = told_->text;
+  other->told_->next = told_->next;
+  return other;
+}
+
+std::size_t response_writer::copied_bytes() const {
+  const response_text& t = told_->text;
+  std::size_t bytes = held_bytes(facts_) + t.reasoning.size() + t.content.size();
+  for (const auto* const steps : {&t.reasoning_steps, &t.content_steps, &t.call_steps})
+    bytes += steps->size() * sizeof(std::uint32_t);
+  for (const auto& call : t.calls) bytes += call.name.size() + call.arguments.size();
+  return bytes;
+}
+
 std::string response_writer::early_body(const answer_head& head, bool begun) const {
   std::string json;
   json_writer out(json);

@@ -33,6 +33,8 @@ class response_writer final : public answer_writer {
 
   std::string told_again(const answer_head& head, std::optional<std::uint64_t> after) const override;
   std::size_t told_again_bytes(std::optional<std::uint64_t> after) const override;
+  std::shared_ptr<const answer_writer> copy() const override;
+  std::size_t copied_bytes() const override;
   /// The facts twice: the events have their own.
   std::size_t kept_bytes() const override { return 2 * held_bytes(facts_); }
   std::string early_body(const answer_head& head, bool begun) const override;
