@@ -68,6 +68,11 @@ struct response_bench : service_bench {
     pump();
     return keep();
   }
+  /// Asks for the stream of a response that runs.
+  [[nodiscard]] kept_exchange follow(const std::string& id, const std::string& more = "") {
+    ask("GET", "/v1/responses/" + id + "?stream=true" + more);
+    return keep();
+  }
   [[nodiscard]] std::string id_of_the_turn() const { return sessions.opened.back().request_key; }
 
   memory_sessions sessions{questions};
@@ -88,8 +93,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_being_tokenised_is_found_and_cancelled) {
   ask("POST", "/v1/responses/" + id + "/cancel");
   BOOST_TEST(out->status == 200u);
   BOOST_TEST(out->has("\"id\":\"" + id));
-  ask("GET", "/v1/responses/" + id + "?stream=true");
-  const auto reader = keep();
+  const auto reader = follow(id);
   BOOST_TEST(!reader.out->ended);
 
   run_long_work();
@@ -167,20 +171,16 @@ BOOST_AUTO_TEST_CASE(a_follower_that_leaves_is_forgotten_before_the_run_ends) {
 BOOST_AUTO_TEST_CASE(followers_of_a_response_are_limited) {
   context->settings.limits.response_followers_max = 2;
   const auto first = begin(R"("background":true)");
-  const std::string path = "/v1/responses/" + id_of_the_turn() + "?stream=true";
-  const auto follow = [&] {
-    ask("GET", path);
-    return keep();
-  };
-  auto one = follow(), two = follow();
+  const std::string id = id_of_the_turn();
+  auto one = follow(id), two = follow(id);
   BOOST_TEST(one.out->streaming);
   BOOST_TEST(two.out->streaming);
-  BOOST_TEST(follow().out->status == 429u);
+  BOOST_TEST(follow(id).out->status == 429u);
   BOOST_TEST(out->has("limits.response_followers_max"));
   one.call->gone("client", 499);
-  BOOST_TEST(follow().out->streaming);  // and leaves at once
+  BOOST_TEST(follow(id).out->streaming);  // and leaves at once
   two.call.reset();
-  const auto three = follow();
+  const auto three = follow(id);
   BOOST_TEST(three.out->streaming);
 }
 
@@ -196,10 +196,8 @@ BOOST_AUTO_TEST_CASE(a_long_answer_so_far_is_written_on_the_worker_pool) {
   BOOST_TEST(out->status == 200u);
   BOOST_TEST(out->has(R"("text":"abc")"));
 
-  ask("GET", "/v1/responses/" + id + "?stream=true");
-  const auto reader = keep();
-  ask("GET", "/v1/responses/" + id + "?stream=true&starting_after=6");
-  const auto late = keep();
+  const auto reader = follow(id);
+  const auto late = follow(id, "&starting_after=6");
   const auto tell_more = [&](std::uint32_t index, unsigned char c) {
     tell(device::token{submitted.back().id, 0, index, c, nullptr});
   };
@@ -228,10 +226,8 @@ BOOST_AUTO_TEST_CASE(a_response_that_ends_before_its_follower_has_begun_is_whole
   const std::string id = id_of_the_turn();
   say("abc");
   context->settings.inline_text_bytes_max = 1;
-  ask("GET", "/v1/responses/" + id + "?stream=true");
-  const auto reader = keep();
-  ask("GET", "/v1/responses/" + id + "?stream=true");
-  const auto gone = keep();
+  const auto reader = follow(id);
+  const auto gone = follow(id);
   gone.call->gone("client", 499);
   ask("POST", "/v1/responses/" + id + "/cancel");
   BOOST_TEST(!reader.out->streaming);
@@ -247,8 +243,7 @@ BOOST_AUTO_TEST_CASE(events_that_cannot_be_kept_refuse_the_follower) {
   const std::string id = id_of_the_turn();
   say("abc");
   context->settings.inline_text_bytes_max = 1;
-  ask("GET", "/v1/responses/" + id + "?stream=true");
-  const auto reader = keep();
+  const auto reader = follow(id);
   const auto taken = context->settings.queue.bytes_max;
   context->memory->all()->fetch_add(taken);  // by others
   tell(device::token{submitted.back().id, 0, 3, 'd', nullptr});

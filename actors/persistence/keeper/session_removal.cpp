@@ -187,10 +187,9 @@ void session_removal::trim_shelf() {
     if (bytes <= shelf_bytes_max_) break;
     const auto entry = sessions_.entry_of(oldest.key);
     const bool goes = entry && (*entry)->removing();  // its bytes are counted until the removal is complete
-    if (!goes && (!entry || (*entry)->busy() || !(*entry)->waiting.empty())) continue;
-    bytes -= oldest.bytes;
-    if (goes) continue;
-    gone.push_back(oldest.key);
+    const bool can_go = entry && !(*entry)->busy() && (*entry)->waiting.empty();
+    if (goes || can_go) bytes -= oldest.bytes;
+    if (can_go) gone.push_back(oldest.key);
   }
   if (!gone.empty()) expire(std::move(gone));
 }
