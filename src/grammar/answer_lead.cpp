@@ -40,9 +40,14 @@ void answer_lead::add_newlines(state first) {
   }
 }
 
-answer_lead answer_lead::after_tag(char first, bool needed) {
+answer_lead answer_lead::after_tag(char first, bool needed, newlines after_it) {
   answer_lead made;
   const state begin = made.add(needed ? dead : begins_with_it, needed ? ending::none : ending::as_grammar);
+  if (after_it == newlines::none) {
+    made.skips_newlines_ = false;
+    made.at(begin).next[byte_of(first)] = begins;
+    return made;
+  }
   if (!needed) made.at(begin).next['\n'] = 1;
   const state after = made.add(begins_with_it, ending::as_grammar);
   made.at(begin).next[byte_of(first)] = after;
@@ -50,7 +55,7 @@ answer_lead answer_lead::after_tag(char first, bool needed) {
   return made;
 }
 
-answer_lead answer_lead::after_thoughts(char first) {
+answer_lead answer_lead::after_thoughts(char first, newlines after) {
   answer_lead made;
   const state begin = made.add(1);
   made.at(begin).next[byte_of(first)] = 1;
@@ -62,7 +67,11 @@ answer_lead answer_lead::after_thoughts(char first) {
   }
   // The splitter takes a tag that begins with the first byte as well.
   made.at(begin).next[byte_of(thoughts_end.front())] = 2;
-  made.add_newlines(made.add(begins_with_it, ending::as_grammar));
+  made.skips_newlines_ = after == newlines::some;
+  if (made.skips_newlines_)
+    made.add_newlines(made.add(begins_with_it, ending::as_grammar));
+  else
+    made.at(size).next[byte_of(thoughts_end.back())] = begins;
   return made;
 }
 

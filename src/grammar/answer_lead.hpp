@@ -18,15 +18,19 @@ class answer_lead {
   /// How a text ends that has not reached the grammar.
   enum class ending : std::uint8_t { none, as_grammar, free };
 
+  /// Newlines at the end of a lead, which clients do not see: up to four, or none, because they are the grammar's.
+  enum class newlines : std::uint8_t { some, none };
+
   answer_lead() = default;
   /// Skips `first`, if it is the first byte, and newlines after it. `needed`: the first byte must be it.
-  [[nodiscard]] static answer_lead after_tag(char first, bool needed);
-  /// The same, then any text up to and with "</think>", then newlines.
-  [[nodiscard]] static answer_lead after_thoughts(char first);
+  [[nodiscard]] static answer_lead after_tag(char first, bool needed, newlines after_it = newlines::some);
+  /// Skips `first`, if it is the first byte, then any text up to and with "</think>", then newlines.
+  [[nodiscard]] static answer_lead after_thoughts(char first, newlines after = newlines::some);
   /// Then any text up to and with one of the marks, which have no common prefixes; the text may end before.
   void allow_text_before(const std::vector<std::string_view>& marks);
 
   [[nodiscard]] bool empty() const { return states_.empty(); }
+  [[nodiscard]] bool skips_newlines() const { return skips_newlines_; }
   [[nodiscard]] std::size_t size() const { return states_.size(); }
   [[nodiscard]] state step(state from, unsigned char byte) const {
     return states_[static_cast<std::size_t>(from)].next[byte];
@@ -43,6 +47,7 @@ class answer_lead {
   [[nodiscard]] row& at(state one) { return states_[static_cast<std::size_t>(one)]; }
 
   std::vector<row> states_;
+  bool skips_newlines_ = true;
 };
 
 }  // namespace skein::grammar

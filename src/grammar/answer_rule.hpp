@@ -21,6 +21,8 @@ class answer_rule {
   [[nodiscard]] const std::shared_ptr<const grammar>& of() const { return grammar_; }
   [[nodiscard]] const std::shared_ptr<const vocabulary_index>& index() const { return index_; }
   [[nodiscard]] const answer_lead& lead() const { return lead_; }
+  /// Whether newlines before the text are no part of it.
+  [[nodiscard]] bool skips_newlines() const { return lead_.skips_newlines(); }
   /// The tokens that may follow in a state of the lead.
   [[nodiscard]] const std::vector<std::uint32_t>& mask(answer_lead::state at) const {
     return masks_[static_cast<std::size_t>(at)];

@@ -187,6 +187,47 @@ BOOST_AUTO_TEST_CASE(a_complete_text_is_a_stop) {
   BOOST_TEST(b.has(R"("finish_reason":"stop")"));
 }
 
+BOOST_AUTO_TEST_CASE(newlines_of_the_grammar_are_delivered) {
+  const std::string choices =
+      R"(,"logprobs":true,"stream_options":{"include_usage":true},"guided_choice":["\nyes","\n\nno"])";
+  for (const bool streamed : {false, true})
+    for (const bool thinks : {false, true}) {
+      bench b;
+      b.send(chat_head + choices + (thinks ? R"(,"think":true)" : "") + (streamed ? R"(,"stream":true})" : "}"));
+      b.pool.run_one();
+      b.read_mailbox();
+      const std::string lead = thinks ? ">\nhm</think>" : ">";
+      BOOST_TEST(next_of(b.submitted.at(0).rows.at(0), lead) == "\n");
+      BOOST_TEST(next_of(b.submitted[0].rows[0], lead + "\n") == "\ny");
+      b.admit();
+      b.say(lead + "\nyes");
+      b.finish(device::finish_cause::stop_id);
+      BOOST_TEST_CONTEXT(b.out->text) {
+        if (streamed)
+          BOOST_TEST(b.streamed("content") == "\\nyes");
+        else
+          BOOST_TEST(b.has(R"("content":"\nyes")"));
+        BOOST_TEST(b.has(R"("token":"\n","logprob":-0.5)"));
+        BOOST_TEST(b.has(thinks ? R"("completion_tokens":14,)" : R"("completion_tokens":4,)"));
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(newlines_before_the_text_of_a_grammar_are_not_delivered) {
+  for (const std::string constraint :
+       {R"("guided_choice":["123","45"])", R"("guided_json":{"type":"integer"})", R"("regex":"1[0-9\\n]*")"}) {
+    bench b;
+    b.send(chat_head + "," + constraint + "}");
+    b.pool.run_one();
+    b.read_mailbox();
+    b.admit();
+    b.say(">\n\n123");
+    b.finish(device::finish_cause::stop_id);
+    BOOST_TEST(b.has(R"("content":"123")"));
+    BOOST_TEST(b.has(R"("completion_tokens":3,)"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
   const std::string tools =
       R"(,"tools":[{"type":"function","function":{"name":"add","parameters":{"properties":{"a":{"type":"integer"}}}}}])";

@@ -100,6 +100,28 @@ BOOST_AUTO_TEST_CASE(leads_stand_before_the_text) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(newlines_after_a_tag_may_be_of_the_text) {
+  const auto of = grammar::from_regex("\\n?[ab]{2}").value();
+  constexpr auto none = answer_lead::newlines::none;
+  sampling::sampling_params lively;
+  lively.temperature = 5;
+  int with_newline = 0;
+  const auto check_text = [&](const std::string& text) {
+    BOOST_TEST(test::accepts(of, text), text);
+    with_newline += text.starts_with('\n') ? 1 : 0;
+  };
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    auto text = generate(rule_of(of, answer_lead::after_tag('>', true, none)), lively, seed).text;
+    BOOST_REQUIRE(text.starts_with('>'));
+    check_text(text.substr(1));
+    text = generate(rule_of(of, answer_lead::after_tag(' ', false, none)), lively, seed).text;
+    check_text(text.substr(text.starts_with(' ') ? 1 : 0));
+    const auto thinking = generate(rule_of(of, answer_lead::after_thoughts('>', none)), lively, seed, 3000);
+    if (thinking.complete) check_text(thinking.text.substr(thinking.text.find("</think>") + 8));
+  }
+  BOOST_TEST(with_newline > 10);
+}
+
 BOOST_AUTO_TEST_CASE(masks_allow_what_can_be_recorded) {
   const auto& words = small_index()->vocabulary();
   auto marked = answer_lead::after_tag('>', true);
@@ -108,8 +130,11 @@ BOOST_AUTO_TEST_CASE(masks_allow_what_can_be_recorded) {
   only_marked.allow_text_before({"ab12"});
   auto thinking = answer_lead::after_thoughts('>');
   thinking.allow_text_before({"{\""});
+  constexpr auto without = answer_lead::newlines::none;
   for (const auto& lead : {answer_lead(), answer_lead::after_tag('>', true), answer_lead::after_tag(' ', false),
-                           answer_lead::after_thoughts('>'), marked, only_marked, thinking}) {
+                           answer_lead::after_thoughts('>'), answer_lead::after_tag('>', true, without),
+                           answer_lead::after_tag(' ', false, without), answer_lead::after_thoughts('>', without),
+                           marked, only_marked, thinking}) {
     const auto rule = rule_of(grammar::from_regex("\\{?(ab|12|\\n)*\"c").value(), lead);
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
       auto row = constrain(rule, "grammar").value()->begin();

@@ -11,6 +11,7 @@ namespace {
 struct split_case {
   answer_form form;
   std::string text, reasoning, content;
+  first_newlines newlines = first_newlines::lead;
 };
 
 const std::vector<split_case> cases{
@@ -37,10 +38,17 @@ const std::vector<split_case> cases{
     {answer_form::thinking, ">a </think </thinks></think>b</think>c", "a </think </thinks>", "b</think>c"},
     {answer_form::thinking, "你好</think>\n世界", "你好", "世界"},
     {answer_form::thinking, "", "", ""},
+    {answer_form::raw, "\nyes", "", "\nyes", first_newlines::content},
+    {answer_form::direct, " \nyes", "", "\nyes", first_newlines::content},
+    {answer_form::direct, "\n yes", "", "\n yes", first_newlines::content},
+    {answer_form::closing, ">\n\nyes", "", "\n\nyes", first_newlines::content},
+    {answer_form::closing, ">>yes", "", ">yes", first_newlines::content},
+    {answer_form::thinking, ">\n\nI think\n</think>\n\nyes", "I think\n", "\n\nyes", first_newlines::content},
+    {answer_form::thinking, ">\n</think>\n", "", "\n", first_newlines::content},
 };
 
-think_splitter::parts split(answer_form form, const std::vector<std::string_view>& pieces) {
-  think_splitter splitter(form);
+think_splitter::parts split(const split_case& of, const std::vector<std::string_view>& pieces) {
+  think_splitter splitter(of.form, of.newlines);
   think_splitter::parts parts;
   for (const auto piece : pieces) splitter.push(piece, parts);
   splitter.finish(parts);
@@ -48,7 +56,7 @@ think_splitter::parts split(answer_form form, const std::vector<std::string_view
 }
 
 void check_split(const split_case& expected, const std::vector<std::string_view>& pieces) {
-  const auto parts = split(expected.form, pieces);
+  const auto parts = split(expected, pieces);
   BOOST_TEST(parts.reasoning == expected.reasoning);
   BOOST_TEST(parts.content == expected.content);
 }

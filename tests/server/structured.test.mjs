@@ -71,6 +71,27 @@ test('bnf_schema: answers follow the rules and end when they are complete', asyn
   assert.equal(body.choices[0].finish_reason, 'stop');  // as soon as it can
 });
 
+test('a text that begins with newlines is delivered as it is', async () => {
+  const choice = ['\n\nyes'];
+  for (const client of clients)
+    for (const reasoning_effort of ['none', 'low']) {
+      const request = { ...lively, seed: 3, reasoning_effort, guided_choice: choice, max_reasoning_tokens: 8 };
+      const whole = await client.chat.completions.create(request);
+      assert.equal(whole.choices[0].message.content, '\n\nyes');
+      assert.equal(whole.choices[0].finish_reason, 'stop');
+      let text = '';
+      for await (const chunk of await client.chat.completions.create({ ...request, stream: true }))
+        text += chunk.choices[0].delta.content ?? '';
+      assert.equal(text, '\n\nyes');
+      const response = { model: '', input: 'Who is there?', reasoning: { effort: reasoning_effort, max_tokens: 8 }, guided_choice: choice };
+      assert.equal((await client.responses.create(response)).output_text, '\n\nyes');
+      text = '';
+      for await (const event of await client.responses.create({ ...response, stream: true }))
+        if (event.type === 'response.output_text.delta') text += event.delta;
+      assert.equal(text, '\n\nyes');
+    }
+});
+
 test('a schema that is not strict is enforced where it can be', async () => {
   const loose = { type: 'object', properties: { pattern: { type: 'string', pattern: '(a)\\1' } } };
   for (const client of clients) {

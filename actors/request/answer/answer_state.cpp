@@ -54,7 +54,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
   for (std::uint32_t prompt = 0; prompt < call_.prompts.size(); ++prompt)
     for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row)
       rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form, call_.request.shows_stop,
-                                  {call_.request.tool_names, call_.request.calls_at_once}),
+                                  {call_.request.tool_names, call_.request.calls_at_once}, call_.newlines),
                          prompt * call_.request.n + row);
   rows_left_ = static_cast<std::uint32_t>(rows);
   for (const auto& p : call_.prompts) prompt_tokens_ += p.size();

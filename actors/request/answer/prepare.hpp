@@ -25,6 +25,7 @@ struct prepared_call {
   std::vector<sampling::shared_penalties> priors;    ///< of each prompt; empty: prompts are not penalised
   std::uint32_t system_tokens = 0, turn_tokens = 0;  ///< of a single prompt, as in protocol::fed_text; 0: none
   protocol::answer_form form = protocol::answer_form::raw;
+  protocol::first_newlines newlines = protocol::first_newlines::lead;
   /// What the server adds to the parameters of every row. `request` stays as the client sent it, so that it can be
   /// prepared again.
   std::vector<sampling::logit_bias_entry> own_bias;  ///< at most sampling::own_bias_max

@@ -20,13 +20,13 @@ std::uint64_t text_place::pass(std::string_view bytes) {
 }
 
 row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
-                   bool shows_stop, protocol::call_splitter calls)
+                   bool shows_stop, protocol::call_splitter calls, protocol::first_newlines newlines)
     : vocabulary_(vocabulary),
       shows_stop_(shows_stop),
       matcher_(std::move(stops)),
-      splitter_(form),
+      splitter_(form, newlines),
       call_splitter_(std::move(calls)),
-      lead_(protocol::closes_tag(form) ? form : protocol::answer_form::raw) {}
+      lead_(protocol::closes_tag(form) ? form : protocol::answer_form::raw, newlines) {}
 
 void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   check(!stopped_, "no token follows a row's stop string");

@@ -45,7 +45,8 @@ class row_text {
  public:
   /// `shows_stop`: the row's text includes the stop string that ends it.
   row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
-           bool shows_stop = false, protocol::call_splitter calls = {nullptr, false});
+           bool shows_stop = false, protocol::call_splitter calls = {nullptr, false},
+           protocol::first_newlines newlines = protocol::first_newlines::lead);
 
   /// Text that became final since the last take().
   struct piece {

@@ -51,14 +51,15 @@ std::string joined(std::span<const std::string> notes) {
   return std::string(utf8_prefix(all, protocol::metadata_value_bytes_max));
 }
 
-/// What the tokens of each row must follow; null: nothing. `notes`: what of it is not enforced.
-result<rule_ref> rule_of(const protocol::generation_request& request, const served_model& model,
-                         const service_context& context, std::string& notes) {
+/// What the tokens of each row must follow; null: nothing. Sets what the call needs to know of it.
+result<rule_ref> rule_of(prepared_call& call, const served_model& model, const service_context& context) {
+  const protocol::generation_request& request = call.request;
   rule_ref rule;
   if (const auto& wanted = request.constraint; wanted && model.constrains) {
     auto compiled = context.grammars->get(*wanted, model.vocabulary, context.settings.limits);
     if (!compiled) return compiled.error();
-    notes = joined((*compiled)->of()->notes());
+    call.constraint_notes = joined((*compiled)->of()->notes());
+    if (!(*compiled)->skips_newlines()) call.newlines = protocol::first_newlines::content;
     auto made = grammar::constrain(std::move(*compiled), wanted->field, request.answered);
     if (!made) return made.error();
     rule = std::move(*made);
@@ -159,7 +160,7 @@ std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr
           taken = std::move(taken)]() -> result<prepared_call> {
     auto call = prepare(std::move(*taken), model->served, context->settings, gone);
     if (!call) return call;
-    auto rule = rule_of(call->request, model->served, *context, call->constraint_notes);
+    auto rule = rule_of(*call, model->served, *context);
     if (!rule) return rule.error();
     call->request.sampling.rule = std::move(*rule);
     return call;

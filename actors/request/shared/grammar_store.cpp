@@ -43,13 +43,21 @@ compiled_result compile_grammar(const protocol::text_constraint& wanted, const g
   return error{error_kind::internal, "an unknown kind of grammar", {}};
 }
 
-grammar::answer_lead lead_of(const protocol::text_constraint& wanted) {
+/// Newlines after a tag are skipped, unless they may be the beginning of the grammar's text. Before JSON they have no
+/// meaning.
+grammar::answer_lead::newlines newlines_before(const protocol::text_constraint& wanted, grammar::matcher begin) {
+  using newlines = grammar::answer_lead::newlines;
+  const bool json = wanted.what == constraint_kind::json_object || wanted.what == constraint_kind::json_schema;
+  return !json && begin.would_accept("\n") ? newlines::none : newlines::some;
+}
+
+grammar::answer_lead lead_of(const protocol::text_constraint& wanted, grammar::answer_lead::newlines after) {
   grammar::answer_lead lead;
   switch (wanted.after) {
     case protocol::answer_form::raw: break;
-    case protocol::answer_form::direct: lead = grammar::answer_lead::after_tag(' ', false); break;
-    case protocol::answer_form::closing: lead = grammar::answer_lead::after_tag('>', true); break;
-    case protocol::answer_form::thinking: lead = grammar::answer_lead::after_thoughts('>'); break;
+    case protocol::answer_form::direct: lead = grammar::answer_lead::after_tag(' ', false, after); break;
+    case protocol::answer_form::closing: lead = grammar::answer_lead::after_tag('>', true, after); break;
+    case protocol::answer_form::thinking: lead = grammar::answer_lead::after_thoughts('>', after); break;
   }
   if (!wanted.marks.empty()) lead.allow_text_before({wanted.marks.begin(), wanted.marks.end()});
   return lead;
@@ -124,7 +132,9 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
     of = compile_grammar(relaxed, how);
   }
   if (!of) return in_terms_of(of.error(), wanted.field);
-  auto made = grammar::answer_rule::make(std::move(*of), index_of(words), lead_of(wanted));
+  auto index = index_of(words);
+  auto lead = lead_of(wanted, newlines_before(wanted, {*of, index}));
+  auto made = grammar::answer_rule::make(std::move(*of), std::move(index), std::move(lead));
   if (!made) return in_terms_of(made.error(), wanted.field);
   keep(key, *made, limits.grammars_max);
   return std::move(*made);

@@ -30,7 +30,8 @@ answer_form form_after(std::string_view prompt) {
   return answer_form::direct;
 }
 
-think_splitter::think_splitter(answer_form form) : in_thoughts_(form == answer_form::thinking), lead_(form) {}
+think_splitter::think_splitter(answer_form form, first_newlines of)
+    : in_thoughts_(form == answer_form::thinking), newlines_(of), lead_(form, of) {}
 
 void think_splitter::push(std::string_view text, parts& out) {
   text = lead_.cut(text);
@@ -45,7 +46,10 @@ void think_splitter::finish(parts& out) {
   matched_ = 0;
 }
 
-answer_lead::answer_lead(answer_form form) : lead_(lead_of(form)), skips_newlines_(form != answer_form::raw) {}
+/// Those before thoughts are never content.
+answer_lead::answer_lead(answer_form form, first_newlines of)
+    : lead_(lead_of(form)),
+      skips_newlines_(form == answer_form::thinking || (form != answer_form::raw && of == first_newlines::lead)) {}
 
 std::string_view answer_lead::cut(std::string_view text) {
   if (lead_ != '\0' && !text.empty()) {
@@ -73,7 +77,7 @@ void think_splitter::push_thoughts(std::string_view text, parts& out) {
     } else if (++matched_ == thoughts_end.size()) {
       in_thoughts_ = false;
       matched_ = 0;
-      lead_.skip_newlines();
+      if (newlines_ == first_newlines::lead) lead_.skip_newlines();
       out.content += lead_.cut(text.substr(i + 1));
       return;
     }

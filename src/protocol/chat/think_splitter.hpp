@@ -16,10 +16,13 @@ namespace skein::protocol {
 /// The same for the text of a rendered prompt.
 [[nodiscard]] answer_form form_after(std::string_view prompt);
 
-/// Removes the lead of an answer, which clients do not see: one '>' or space, then newlines.
+/// The newlines before the content of an answer: of its lead, or of a grammar that may begin with one.
+enum class first_newlines : std::uint8_t { lead, content };
+
+/// Removes the lead of an answer, which clients do not see: one '>' or space, then newlines unless they are content.
 class answer_lead {
  public:
-  explicit answer_lead(answer_form form);
+  explicit answer_lead(answer_form form, first_newlines of = first_newlines::lead);
   /// The text without the lead, which may be split across several pieces.
   [[nodiscard]] std::string_view cut(std::string_view text);
   /// Skips newlines again, after the end of the thoughts.
@@ -41,7 +44,7 @@ class answer_lead {
 /// text is split into pieces.
 class think_splitter {
  public:
-  explicit think_splitter(answer_form form);
+  explicit think_splitter(answer_form form, first_newlines of = first_newlines::lead);
 
   /// Output of a piece of text; push appends to the strings.
   struct parts {
@@ -58,6 +61,7 @@ class think_splitter {
   void push_thoughts(std::string_view text, parts& out);
 
   bool in_thoughts_;
+  const first_newlines newlines_;
   answer_lead lead_;
   std::size_t matched_ = 0;  // bytes of "</think>" matched at the end of the thoughts so far
 };
