@@ -27,6 +27,8 @@ class back_pressure {
     return true;
   }
 
+  /// Whether on_sent will return true.
+  [[nodiscard]] bool is_on() const { return now_ != level::none; }
   [[nodiscard]] bool lacks_memory() const { return now_ == level::no_memory; }
   /// The service does not stop writing.
   [[nodiscard]] bool is_ignored(std::size_t queued, std::size_t limit) const {

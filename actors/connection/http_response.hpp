@@ -52,6 +52,7 @@ class http_response final : public response_writer {
   void charge(byte_share share) override;
   [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override;
   [[nodiscard]] std::size_t queued_bytes() const override;
+  [[nodiscard]] bool is_full() const override { return link_ && pressure_.is_on(); }
 
   /// Queues a frame of a WebSocket.
   void send_frame(std::string frame) { queue(std::move(frame)); }

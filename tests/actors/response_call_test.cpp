@@ -17,6 +17,20 @@ struct kept_exchange {
   std::unique_ptr<connection::http_call> call;
 };
 
+/// The numbers of the events in a stream.
+std::string numbers_in(const std::string& stream) {
+  std::string numbers;
+  constexpr std::string_view mark = R"("sequence_number":)";
+  for (auto at = stream.find(mark); at != std::string::npos; at = stream.find(mark, at + 1))
+    numbers += stream.substr(at + mark.size(), stream.find_first_of(",}", at) - at - mark.size()) + " ";
+  return numbers;
+}
+std::string numbers(unsigned begin, unsigned end) {
+  std::string numbers;
+  for (unsigned number = begin; number < end; ++number) numbers += std::to_string(number) + " ";
+  return numbers;
+}
+
 struct response_bench : service_bench {
   /// Runs what was posted, and answers what the log was asked, until nothing more happens. Long work waits.
   void pump() {
@@ -48,6 +62,9 @@ struct response_bench : service_bench {
     std::uint32_t index = 0;
     for (const char c : text) tell(device::token{which, 0, index++, static_cast<unsigned char>(c), nullptr});
   }
+  void say_more(char c, std::uint32_t index) {
+    tell(device::token{submitted.back().id, 0, index, static_cast<unsigned char>(c), nullptr});
+  }
   void ask(const std::string& method, const std::string& target) {
     send(method, target);
     pump();
@@ -63,8 +80,9 @@ struct response_bench : service_bench {
   }
   [[nodiscard]] kept_exchange keep() { return {out, std::move(call)}; }
   /// A new response.
-  [[nodiscard]] kept_exchange begin(const std::string& more) {
-    send("POST", "/v1/responses", R"({"input":"Hi","max_output_tokens":40,"temperature":0,)" + more + "}");
+  [[nodiscard]] kept_exchange begin(const std::string& more, std::uint32_t tokens_max = 40) {
+    const std::string head = R"({"input":"Hi","temperature":0,"max_output_tokens":)" + std::to_string(tokens_max);
+    send("POST", "/v1/responses", head + "," + more + "}");
     pump();
     return keep();
   }
@@ -198,22 +216,14 @@ BOOST_AUTO_TEST_CASE(a_long_answer_so_far_is_written_on_the_worker_pool) {
 
   const auto reader = follow(id);
   const auto late = follow(id, "&starting_after=6");
-  const auto tell_more = [&](std::uint32_t index, unsigned char c) {
-    tell(device::token{submitted.back().id, 0, index, c, nullptr});
-  };
-  tell_more(3, 'd');
-  tell_more(4, 'e');
+  say_more('d', 3);
+  say_more('e', 4);
   BOOST_TEST(!reader.out->streaming);
   run_long_work();
-  tell_more(5, 'f');
+  say_more('f', 5);
   // created, queued, in_progress, the item, its part, and six deltas
   for (const auto& [stream, begins] : {std::pair(reader.out, 0u), std::pair(late.out, 7u)}) {
-    std::string numbers, expected;
-    constexpr std::string_view mark = R"("sequence_number":)";
-    for (auto at = stream->text.find(mark); at != std::string::npos; at = stream->text.find(mark, at + 1))
-      numbers += stream->text.substr(at + mark.size(), stream->text.find_first_of(",}", at) - at - mark.size()) + " ";
-    for (unsigned number = begins; number < 11; ++number) expected += std::to_string(number) + " ";
-    BOOST_TEST(numbers == expected);
+    BOOST_TEST(numbers_in(stream->text) == numbers(begins, 11));
     BOOST_TEST(!stream->ended);
   }
   ask("POST", "/v1/responses/" + id + "/cancel");
@@ -236,6 +246,95 @@ BOOST_AUTO_TEST_CASE(a_response_that_ends_before_its_follower_has_begun_is_whole
   BOOST_TEST(reader.out->has(R"("text":"abc")"));
   BOOST_TEST(reader.out->ended);
   BOOST_TEST(!gone.out->streaming);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_follower_gets_a_long_answer_in_pieces) {
+  constexpr std::uint32_t before = 3000, after = 600;
+  constexpr std::size_t limit = 100'000, piece = 64 * 1024;
+  context->settings.limits.outbound_bytes_max = limit;
+  const auto first = begin(R"("background":true)", 5000);
+  const std::string id = id_of_the_turn();
+  say(std::string(before, 'a'));
+  const std::size_t held = context->memory->held();
+  send("GET", "/v1/responses/" + id + "?stream=true");
+  out->full_above = limit;
+  pump();
+  run_long_work();
+  const auto reader = keep();
+  BOOST_TEST(reader.out->streaming);
+  for (std::uint32_t more = 0; more < after; ++more) say_more('b', before + more);
+  BOOST_TEST(reader.out->queued > limit);
+  BOOST_TEST(reader.out->queued <= limit + piece);
+  BOOST_TEST(context->memory->held() > held + limit);
+  ask("POST", "/v1/responses/" + id + "/cancel");
+  std::size_t pieces = 0;
+  for (; !reader.out->ended && pieces < 100; ++pieces) {
+    BOOST_TEST(reader.out->queued <= limit + piece);
+    reader.out->queued = 0;
+    reader.call->writable();
+  }
+  BOOST_TEST(pieces >= 4u);
+  reader.call->writable();
+  BOOST_TEST(reader.out->ended);
+  BOOST_TEST(!reader.out->aborted);
+  // created, queued, in_progress, the item, its part, the deltas, and four that end them
+  BOOST_TEST(numbers_in(reader.out->text) == numbers(0, 5 + before + after + 4));
+  BOOST_TEST(reader.out->has("\"text\":\"" + std::string(before, 'a') + std::string(after, 'b') + "\""));
+  BOOST_TEST(context->memory->held() <= held);
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_that_does_not_read_is_cut_off) {
+  constexpr std::uint32_t before = 1000;
+  context->settings.limits.outbound_bytes_max = 4096;
+  const auto first = begin(R"("background":true)", 5000);
+  const std::string id = id_of_the_turn();
+  say(std::string(before, 'a'));
+  send("GET", "/v1/responses/" + id + "?stream=true");
+  out->full_above = 4096;
+  pump();
+  run_long_work();
+  const auto reader = keep();
+  std::uint32_t more = 0;
+  for (; !reader.out->aborted && more < 1000; ++more) say_more('b', before + more);
+  BOOST_TEST(reader.out->aborted);
+  BOOST_TEST(more > 256u);
+  BOOST_TEST(more < 300u);
+  BOOST_TEST(reader.out->queued <= 4096u + 64 * 1024);
+  reader.call->writable();
+  say_more('c', before + more);
+  BOOST_TEST(!first.out->aborted);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_follower_that_leaves_keeps_nothing) {
+  const auto first = begin(R"("background":true)", 5000);
+  const std::string id = id_of_the_turn();
+  say(std::string(1000, 'a'));
+  const std::size_t held = context->memory->held();
+  send("GET", "/v1/responses/" + id + "?stream=true");
+  out->full_above = 4096;
+  pump();
+  run_long_work();
+  BOOST_TEST(context->memory->held() > held + 4096);
+  call->gone("client", 499);
+  call.reset();
+  BOOST_TEST(context->memory->held() <= held);
+}
+
+BOOST_AUTO_TEST_CASE(new_events_that_cannot_be_kept_cut_a_slow_follower_off) {
+  context->settings.limits.outbound_bytes_max = 4096;
+  const auto first = begin(R"("background":true)", 5000);
+  const std::string id = id_of_the_turn();
+  say(std::string(1000, 'a'));
+  send("GET", "/v1/responses/" + id + "?stream=true");
+  out->full_above = 4096;
+  pump();
+  run_long_work();
+  const auto reader = keep();
+  const auto taken = context->settings.queue.bytes_max;
+  context->memory->all()->fetch_add(taken);  // by others
+  say_more('b', 1000);
+  context->memory->all()->fetch_sub(taken);
+  BOOST_TEST(reader.out->aborted);
 }
 
 BOOST_AUTO_TEST_CASE(events_that_cannot_be_kept_refuse_the_follower) {

@@ -29,12 +29,13 @@ class response_recorder final : public connection::response_writer {
   void write(std::string bytes) override {
     BOOST_REQUIRE(streaming && !ended);
     text += bytes;
+    queued += full_above > 0 ? bytes.size() : 0;
   }
   void end() override {
     BOOST_REQUIRE(streaming && !ended);
     ended = true;
   }
-  void abort() override { ended = true; }
+  void abort() override { ended = aborted = true; }
   void charge(byte_share share) override { charged = std::move(share); }
   [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override {
     const auto room = charged.take(bytes);
@@ -42,6 +43,7 @@ class response_recorder final : public connection::response_writer {
     return room;
   }
   [[nodiscard]] std::size_t queued_bytes() const override { return queued; }
+  [[nodiscard]] bool is_full() const override { return full_above > 0 && queued > full_above; }
 
   [[nodiscard]] std::string header(std::string_view name) const {
     for (const auto& [n, v] : headers)
@@ -55,8 +57,9 @@ class response_recorder final : public connection::response_writer {
   byte_share charged;
   std::string text;
   std::size_t queued = 0;
-  int failures = 0;  ///< respond() throws that many times
-  bool streaming = false, ended = false;
+  std::size_t full_above = 0;  ///< 0: what is written is not queued
+  int failures = 0;            ///< respond() throws that many times
+  bool streaming = false, ended = false, aborted = false;
 };
 
 }  // namespace skein::test

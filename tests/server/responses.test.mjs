@@ -1,6 +1,7 @@
 // The Responses API by the official client: answers, streams, turns that go on from a response, and what stays of them.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -351,6 +352,41 @@ test('a long answer is followed from its beginning while it runs', async (t) => 
     assert.ok(whole.endsWith(textOf(stream)));
   }
   assert.equal(textOf(streams[0]), whole);
+});
+
+test('a slow reader gets a long answer from its beginning', { timeout: 120_000 }, async (t) => {
+  const fast = await serve('--device', 'fake', '--io-threads', '2', '--set', 'engine.fake_tick_us=50', '--set', 'drain.grace_ms=0',
+    '--set', 'limits.outbound_bytes_max=262144', '--set', 'limits.unsent_bytes_max=16384');
+  t.after(() => fast.stop());
+  const begun = await fast.post('/v1/responses', { input: 'x', background: true, max_output_tokens: 26000, logit_bias: { 0: -100 } },
+    auth);
+  const path = `/v1/responses/${begun.body.id}`;
+  const told = async () => (await fast.get(path, auth)).body;
+  for (let now = await told(); (now.output[0]?.content[0]?.text ?? '').length < 20000; now = await told()) {  // 4 MB of events
+    assert.match(now.status, /^(queued|in_progress)$/);
+    await new Promise((go) => setTimeout(go, 20));
+  }
+  const socket = connect({ port: Number(new URL(fast.url).port), host: '127.0.0.1' });
+  t.after(() => socket.destroy());
+  let stream = '';
+  let failure;
+  const closed = new Promise((go) => socket.once('close', go));
+  socket.on('error', (error) => { failure = error; });
+  socket.write(`GET ${path}?stream=true HTTP/1.0\r\nAuthorization: Bearer secret\r\n\r\n`);
+  socket.pause();
+  while ((await told()).status === 'in_progress') await new Promise((go) => setTimeout(go, 50));  // 6000 more events
+  socket.on('data', (bytes) => {  // a megabyte in a second
+    stream += bytes.toString('latin1');
+    socket.pause();
+    setTimeout(() => socket.resume(), bytes.length / 1000);
+  });
+  socket.resume();
+  await closed;
+  assert.equal(failure, undefined);
+  const numbers = [...stream.matchAll(/"sequence_number":(\d+)/g)].map((found) => Number(found[1]));
+  assert.equal(numbers.findIndex((number, i) => number !== i), -1);
+  assert.ok(numbers.length > 26000);
+  assert.match(stream.slice(-200000), /event: response\.(completed|incomplete)/);
 });
 
 test('one that ended at its limit goes on behind it, under its id', options, async () => {

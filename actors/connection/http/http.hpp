@@ -71,6 +71,8 @@ class response_writer {
   /// Bytes queued and not yet taken by the socket. If they exceed limits.outbound_bytes_max, the caller pauses and
   /// waits for http_call::writable. If memory is short, returns a value above that limit.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
+  /// Whether http_call::writable will follow: the queue rose above that limit, or memory is short.
+  [[nodiscard]] virtual bool is_full() const { return false; }
 };
 
 /// One exchange on the service side, created by http_service::accept, owned by the connection, destroyed after the

@@ -154,11 +154,13 @@ response_call::response_call(response_question question, plain_origin plain, cal
 /// A run that this call follows drops it then.
 response_call::~response_call() {
   plain_call::gone({}, connection::client_gone);
+  if (follower_) follower_->drop();
   hub_.close_ticket(ticket_.number);
 }
 
 void response_call::writable() {
   if (continued_) continued_->writable();
+  if (follower_) follower_->writable();
 }
 
 void response_call::gone(std::string_view why, unsigned status) {
@@ -178,7 +180,7 @@ void response_call::read(std::string body) {
 }
 
 void response_call::ask_run(const response_table::visitor& run) {
-  follower_ = std::make_shared<follower_output>(out_, origin().share);
+  follower_ = std::make_shared<follower_output>(out_, origin().share, context().settings.limits.outbound_bytes_max);
   run_question q{question_,
                  {follower_, post_, origin().who, over(), question_.how.after},
                  origin().share,

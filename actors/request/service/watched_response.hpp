@@ -43,6 +43,7 @@ class watched_response final : public connection::response_writer {
   }
   [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override { return out_->reserve(bytes); }
   [[nodiscard]] std::size_t queued_bytes() const override { return out_->queued_bytes(); }
+  [[nodiscard]] bool is_full() const override { return out_->is_full(); }
 
   /// Sets the caller's key, once it is known.
   void set_key(const std::string& name) { facts_.key = name; }
