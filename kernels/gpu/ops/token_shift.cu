@@ -9,6 +9,9 @@
 //
 // A block of one row is bound by latency. So it loads the data that the preceding kernels do not write (weights, the
 // batch, x_prev) before those have ended. Counts and runs were complete when the embedding let the next kernel begin.
+// Without PDL it cannot, and the weights of a row, up to eight times its size, take one SM longer than anything else.
+// So a row is cut into slices, each for a block (slices_of): all of them normalise the whole row, because its sums are
+// needed, and shift only the channels of their slice.
 //
 // Single rows of many sequences share the SMs in turn: if weights are loaded only when they are needed, twice as many
 // blocks fit, and one works while another waits (7.2B, 320 rows, six outputs: 24 us to 22). Such ticks write more than
@@ -39,6 +42,7 @@ template <unsigned packets, unsigned shifts>
 struct mix_shares {
   row_share<packets> of[shifts];
 
+  mix_shares() = default;
   __device__ explicit mix_shares(const token_shift_parameters& from) {
 #pragma unroll
     for (unsigned s = 0; s < shifts; ++s)
@@ -48,29 +52,36 @@ struct mix_shares {
   }
 };
 
+/// Block (t, i) shifts the channels of slice i of row t.
 template <typename Element, typename Kept, unsigned packets, unsigned shifts>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   pdl_launch_dependents();
-  const norm_share<packets> norm(of.norm, of.width);
-  const mix_shares<packets, shifts> mixes(of);
+  const bool is_of_slice = threadIdx.x / (blockDim.x / gridDim.y) == blockIdx.y;
+  norm_share<packets> norm{};
+  mix_shares<packets, shifts> mixes;
+  if (is_of_slice) norm = norm_share<packets>(of.norm, of.width), mixes = mix_shares<packets, shifts>(of);
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return pdl_wait();
   const sequence_run run = rows.runs[rows.run_of_row[t]];
   const bool begins = t == run.first_row;
   x_prev_on_its_way<Kept, packets> x_prev;
-  if (begins) x_prev.ask(of, run);
+  if (begins && is_of_slice) x_prev.ask(of, run);
   pdl_wait();
   row_share<packets> now, before;  // before: the row to shift with
   if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
-  if (of.sum) store_sum(of, t, now);
+  if (of.sum && is_of_slice) store_sum(of, t, now);
   normalise(now, of.width, norm, layer_norm_eps);
-  if (begins) before = x_prev.read(of.width);
-  if (begins && run.rows == 1) store_x_prev<Kept>(of, run, now);
+  if (is_of_slice) {
+    if (begins) before = x_prev.read(of.width);
+    if (begins && run.rows == 1) store_x_prev<Kept>(of, run, now);
 #pragma unroll
-  for (unsigned s = 0; s < shifts; ++s)
-    if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, mixes.of[s]);
-  if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
+    for (unsigned s = 0; s < shifts; ++s)
+      if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, mixes.of[s]);
+  }
+  if (!begins || run.rows == 1) return;
+  const row_share<packets> last = load_normed(of, norm, run.first_row + run.rows - 1);
+  if (is_of_slice) store_x_prev<Kept>(of, run, last);
 }
 
 /// Discards row t of all inputs that no other block of the launch reads.
@@ -183,6 +194,15 @@ __global__ void __launch_bounds__(512)
   store_x_prev<Kept>(of, begun, normed_row(begun.first_row + begun.rows - 1));
 }
 
+/// The blocks of a row for token_shift_kernel: together at most one for every other SM, of two warps or more. With PDL,
+/// which hides the loads of weights, more than one is not faster (decision 112).
+std::uint32_t slices_of(std::uint32_t rows, std::uint32_t threads, const device_profile& profile) {
+  std::uint32_t slices = 1;
+  while (!profile.has_pdl && slices < 4 && 4 * slices * rows <= profile.sm_count && threads % (2 * slices * 64) == 0)
+    slices *= 2;
+  return slices;
+}
+
 bool has_whole_lines(const token_shift_parameters& of) {
   const auto is_whole = [](auto... bytes) { return ((bytes % line_bytes == 0) && ...); };
   const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
@@ -200,28 +220,32 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check((of.sum != nullptr) == (of.from.added.parts > 0));
   check(of.kept_type != element::bf16);
   check(!of.discards || has_whole_lines(of));
-  const auto sm_count = count_sms();
-  if (!sm_count) return sm_count.error();
-  const std::uint32_t block = row_threads(of.width), at_once = *sm_count * (512 / block);
+  const auto profile = current_profile();
+  if (!profile) return profile.error();
+  const std::uint32_t block = row_threads(of.width), at_once = profile->sm_count * (512 / block);
   const auto shape_of = [&](std::uint32_t rows_each) {
     return launch_shape{"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {block}, 0, in, true};
+  };
+  const auto start_any = [&](auto kernel) {
+    launch_shape shape = shape_of(1);
+    shape.grid.y = slices_of(rows.room.rows, block, *profile);
+    return launch(shape, kernel, rows, of);
   };
   const auto start_usual = [&]<typename Element, typename Kept, unsigned shifts>() {
     if (rows.room.runs == rows.room.rows && rows.room.rows > at_once)
       return launch(shape_of(1), single_rows_kernel<Element, Kept, shifts>, rows, of);
-    if (rows.room.rows < many_rows) return launch(shape_of(1), token_shift_kernel<Element, Kept, 2, shifts>, rows, of);
+    if (rows.room.rows < many_rows) return start_any(token_shift_kernel<Element, Kept, 2, shifts>);
     const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
     return of.sum ? launch(shape_of(each), neighbours_kernel<Element, Kept, shifts, true>, rows, of, each)
                   : launch(shape_of(each), neighbours_kernel<Element, Kept, shifts, false>, rows, of, each);
   };
   const auto start = [&]<typename Element, typename Kept>() {
-    if (packets_of(of.width) != 2)
-      return launch(shape_of(1), token_shift_kernel<Element, Kept, 3, token_shifts_max>, rows, of);
+    if (packets_of(of.width) != 2) return start_any(token_shift_kernel<Element, Kept, 3, token_shifts_max>);
     if constexpr (sizeof(Element) == 2) {  // fp32 is for comparisons: one kernel will do
       if (of.shifts == 1) return start_usual.template operator()<Element, Kept, 1>();
       if (of.shifts == token_shifts_max) return start_usual.template operator()<Element, Kept, token_shifts_max>();
     }
-    return launch(shape_of(1), token_shift_kernel<Element, Kept, 2, token_shifts_max>, rows, of);
+    return start_any(token_shift_kernel<Element, Kept, 2, token_shifts_max>);
   };
   return with_element(type, [&]<typename Element>() {
     return of.kept_type == element::f32 ? start.template operator()<Element, float>()
