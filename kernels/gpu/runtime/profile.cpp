@@ -76,13 +76,14 @@ result<device_profile> profile_of(int device) {
   if (!sm_count) return sm_count.error();
   const auto shared = attribute(SKEIN_GPU(DevAttrMaxSharedMemoryPerBlockOptin), device);
   if (!shared) return shared.error();
-  device_profile own = make_profile(*capability, *sm_count, *shared);
+  device_profile profile = make_profile(*capability, *sm_count, *shared);
   const auto streamed = streamed_bytes_max(device);
   if (!streamed) return streamed.error();
-  own.streamed_bytes_max = *streamed;
-  own.tile_us = measured_times_of(device);
-  const auto& imposed = of_thread ? of_thread : of_process().profile;
-  return imposed ? limit_profile(own, *imposed) : own;
+  profile.streamed_bytes_max = *streamed;
+  profile.tile_us = measured_times_of(device);
+  for (const auto& imposed : {of_process().profile, of_thread})
+    if (imposed) profile = limit_profile(profile, *imposed);
+  return profile;
 }
 
 result<device_profile> current_profile() {

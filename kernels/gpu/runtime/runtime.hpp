@@ -67,12 +67,12 @@ inline result<int> device_count() {
 inline result<void> use_device(int device) { return outcome(SKEIN_GPU(SetDevice)(device), "selecting the device"); }
 /// What profile_of(device) says about tiles from now on; for all models on that device.
 void set_tile_times(int device, const tile_times& times);
-/// The profile of a device, limited by the one in $SKEIN_DEVICE_PROFILE or by impose_profile. Queried at every launch
+/// The profile of a device, limited by the one in $SKEIN_DEVICE_PROFILE and by impose_profile. Queried at every launch
 /// that needs it, which is fast. Errors: unavailable; bad_config if the variable names no profile.
 [[nodiscard]] result<device_profile> profile_of(int device);
 /// Of the current device.
 [[nodiscard]] result<device_profile> current_profile();
-/// Replaces $SKEIN_DEVICE_PROFILE for the calling thread, for tests and benchmarks.
+/// Limits devices for the calling thread, too, for tests and benchmarks.
 void impose_profile(const std::optional<device_profile>& profile);
 
 inline result<device_properties> describe_device(int device) {

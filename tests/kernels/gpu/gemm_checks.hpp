@@ -10,7 +10,8 @@ namespace skein::test {
 
 using kernels::gpu::matmul_functions, kernels::gpu::turn;
 
-/// The limits of another card in a scope; in the emulator, on a device that has all of them.
+/// The limits of another card in a scope, and those of $SKEIN_DEVICE_PROFILE; in the emulator, on a device that has all
+/// of them.
 class imposed_card {
  public:
   explicit imposed_card(const char* name) {
@@ -29,7 +30,16 @@ class imposed_card {
 #endif
 };
 
-inline element pick_16_bits(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::bf16; }
+/// `wanted`, or fp16 if it is bf16 and the card has tensor cores that do not know it.
+inline element known_type(element wanted) {
+  const auto profile = kernels::gpu::current_profile();
+  BOOST_REQUIRE(bool(profile));
+  const bool has_bf16 = !profile->has_tensor_cores() || profile->has_bf16();
+  return wanted == element::bf16 && !has_bf16 ? element::f16 : wanted;
+}
+inline element pick_16_bits(random_numbers& random) {
+  return known_type(random.below(2) == 0 ? element::f16 : element::bf16);
+}
 
 /// The sums [rows, outputs] of a GEMM in fp32, with its partial sums added by the kernel or here.
 inline std::vector<float> sums_of(gemm p, const matmul_functions& by, element type, std::uint32_t rows,

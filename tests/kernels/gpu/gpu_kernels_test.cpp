@@ -262,6 +262,17 @@ BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
   });
 }
 
+// Without PDL and with SMs to spare, a row is cut into slices.
+BOOST_AUTO_TEST_CASE(token_shift_does_so_in_slices) {
+  const imposed_card card("a100");
+  for_seeds(6, [](random_numbers& random) {
+    const stream in;
+    const std::uint32_t width = 1024 * (1 + random.below(5)), shifts = 1 + random.below(token_shifts_max);
+    constexpr std::uint32_t slots = 6;
+    check_token_shift(random, random_batch(random, 3, 4, slots, 5, in), 0, slots, width, shifts, in);
+  });
+}
+
 // Then a block takes some neighbours one after the other, and runs end and begin inside it and across.
 BOOST_AUTO_TEST_CASE(token_shift_does_so_for_many_rows) {
   for_seeds(4, [](random_numbers& random) {

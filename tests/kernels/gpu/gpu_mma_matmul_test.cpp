@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(long_first_gemms_of_few_rows_have_the_bits_of_others) {
   const imposed_card card("a100");
   random_numbers random(1);
   for (const std::uint32_t rows : {1u, 2u, 3u, 8u, 9u, 32u}) BOOST_TEST_CONTEXT(rows << " rows") {
-      check_second_gemms(random, by_mma, rows % 2 == 0 ? element::f16 : element::bf16, rows, 2368);
+      check_second_gemms(random, by_mma, known_type(rows % 2 == 0 ? element::f16 : element::bf16), rows, 2368);
     }
 }
 
