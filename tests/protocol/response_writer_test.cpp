@@ -157,6 +157,13 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_REQUIRE_EQUAL(by_rules->sampling.logit_bias.size(), 1u);
   BOOST_TEST(by_rules->sampling.logit_bias[0].token == 5u);
   BOOST_TEST(by_rules->sampling.logit_bias[0].bias == -2.5f);
+  BOOST_TEST((!by_rules->shows_stop && !by_rules->penalises_prompt && !by_rules->force_reasoning));
+
+  auto switched = logged(writer, "drain");
+  switched.settings.insert(1, R"("include_stop_str_in_output":true,"global_penalty":true,"force_reasoning":true,)");
+  const auto by_switches = go_on_with(switched, {}, {}, {before.size(), false, std::nullopt});
+  BOOST_REQUIRE(by_switches.has_value());
+  BOOST_TEST((by_switches->shows_stop && by_switches->penalises_prompt && by_switches->force_reasoning));
 
   auto much = logged(writer, "drain");  // as no request can say it
   std::string ids = "1", biases = "[1,1e300]", stops = "\"END\"";
@@ -211,6 +218,7 @@ BOOST_AUTO_TEST_CASE(settings_of_other_kinds_are_damage) {
                                     R"("logit_bias":[[5,"1"]])",
                                     R"("logit_bias":[[1e300,1]])",
                                     R"("ignore_eos":"yes")",
+                                    R"("global_penalty":1)",
                                     R"("top_k":[])"}) {
     const auto turn = with(members);
     BOOST_TEST_CONTEXT(members) {
@@ -235,7 +243,9 @@ BOOST_AUTO_TEST_CASE(a_response_of_other_kinds_is_damage) {
       BOOST_TEST(!go_on_with(turn, {}, {}, {}).has_value());
     }
   }
-  for (const char* const members : {R"("tools":{})", R"("tools":[7])", R"("tool_choice":[])", R"("thinking":"on")"}) {
+  for (const char* const members :
+       {R"("tools":{})", R"("tools":[7])", R"("tool_choice":[])", R"("thinking":"on")", R"("constraint":1)",
+        R"("constraint":{})", R"("constraint":{"kind":"none"})", R"("constraint":{"kind":"regex","text":1})"}) {
     const logged_response turn{id, std::string("{\"response\":{") + members + "}}", "", "x", "length", ""};
     BOOST_TEST_CONTEXT(members) {
       const auto request = go_on_with(turn, {}, {}, {});
@@ -243,6 +253,43 @@ BOOST_AUTO_TEST_CASE(a_response_of_other_kinds_is_damage) {
       BOOST_TEST((request.error().kind == error_kind::damaged));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_its_constraint) {
+  using kind = text_constraint::kind;
+  const auto constraints = [](const std::string& members) {
+    const std::string body = R"({"input":"q",)" + members + "}";
+    const auto first = read_request(body, dialects::responses, {}, {});
+    BOOST_REQUIRE(first.request.has_value());
+    const logged_response turn = logged(static_cast<const response_writer&>(*first.request->writer), "drain");
+    const auto next = go_on_with(turn, {}, {}, {});
+    BOOST_REQUIRE(next.has_value());
+    return std::pair(first.request->constraint, next->constraint);
+  };
+  const std::vector<std::pair<std::string, kind>> all{
+      {R"("guided_regex":"a\"+")", kind::regex},
+      {R"("guided_choice":["a","b"])", kind::choices},
+      {R"("guided_grammar":"root ::= \"a\"")", kind::gbnf},
+      {R"("bnf_schema":"start ::= \"a\";")", kind::kbnf},
+      {R"("guided_json":{"enum":["a"]})", kind::json_schema},
+      {R"("guided_json_object":true)", kind::json_object},
+      {R"("structured_outputs":{"regex":"a"})", kind::regex},
+      {R"("response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{}}})", kind::json_schema},
+      {R"("text":{"format":{"type":"json_schema","schema":{"enum":["a"]}}})", kind::json_schema},
+      {R"("guided_json":{"enum":["a"]},"tools":[{"type":"function","name":"f"}])", kind::json_schema}};
+  for (const auto& [members, what] : all) {
+    BOOST_TEST_CONTEXT(members) {
+      const auto [before, after] = constraints(members);
+      BOOST_REQUIRE((before && after));
+      BOOST_TEST((before->what == what && after->what == what));
+      BOOST_TEST(after->text == before->text);
+      BOOST_TEST(after->field.ends_with(before->field));
+      BOOST_TEST(after->relaxed == before->relaxed);
+      BOOST_TEST(after->marks == before->marks, boost::test_tools::per_element());
+      BOOST_TEST(after->calls == before->calls);
+    }
+  }
+  BOOST_TEST(!constraints(R"("user":"a")").second);
 }
 
 BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_the_limit_that_it_began_with) {

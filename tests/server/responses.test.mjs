@@ -418,6 +418,31 @@ test('one that ended at its limit goes on behind it, under its id', options, asy
   assert.equal((await client.responses.retrieve(ended.id)).output_text, ended.output_text);
 });
 
+test('one that continues keeps its constraint and its penalties', options, async () => {
+  const more = (id) => server.fetch(`/v1/responses/${id}/continue`, { method: 'POST',
+    headers: { authorization: 'Bearer secret' }, body: '{"max_output_tokens": 30}' }).then((answer) => answer.text());
+  const text = 'abcdefghij'.repeat(30);
+  for (const rule of [{ guided_regex: text }, { guided_choice: [text] }, { structured_outputs: { regex: text } }]) {
+    const cut = await client.responses.create({ ...long, ...rule, max_output_tokens: 10 });
+    await more(cut.id);
+    const told = await client.responses.retrieve(cut.id);
+    assert.ok(told.output_text.length > cut.output_text.length && text.startsWith(told.output_text), told.output_text);
+  }
+  const seen = [];
+  for await (const event of await client.responses.create({ ...long, guided_regex: text, stream: true })) {
+    seen.push(event);
+    if (seen.length === 20) break;  // hangs up
+  }
+  const rest = await events(await client.responses.retrieve(seen[0].response.id, { stream: true, starting_after: 19 }));
+  assert.equal(textOf([...seen, ...rest]), text);
+
+  const penalised = { input: 'q', temperature: 1, seed: 77, global_penalty: true, frequency_penalty: 1 };
+  const whole = await client.responses.create({ ...penalised, max_output_tokens: 50 });
+  const cut = await client.responses.create({ ...penalised, max_output_tokens: 20 });
+  await more(cut.id);
+  assert.equal((await client.responses.retrieve(cut.id)).output_text, whole.output_text);
+});
+
 test('one that waits is cancelled, and stays cancelled', options, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
   const start = () => serveTiny('--set', 'drain.grace_ms=0', '--set', 'engine.slots=1', '--set', 'queue.turn_tokens=4000000000',

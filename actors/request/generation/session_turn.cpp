@@ -57,6 +57,9 @@ void write_rules(protocol::json_writer& out, const protocol::generation_request&
   for (const auto& entry : request.sampling.logit_bias)
     out.begin_array().value(entry.token).value(entry.bias).end_array();
   out.end_array();
+  if (request.shows_stop) out.key("include_stop_str_in_output").value(true);
+  if (request.penalises_prompt) out.key("global_penalty").value(true);
+  if (request.force_reasoning) out.key("force_reasoning").value(true);
 }
 
 /// What the log keeps of a turn besides its request.

@@ -134,8 +134,8 @@ void read_summary(const object_reader& reasoning, response_facts& out) {
 std::size_t held_bytes(const response_facts& facts) {
   std::size_t bytes = facts.id.size() + facts.model.size() + (facts.instructions ? facts.instructions->size() : 0) +
                       facts.previous_response_id.size() + facts.conversation.size() + facts.effort.size() +
-                      facts.user.size() + facts.summary.size() + facts.text_format.size() + facts.tools.size() +
-                      facts.tool_choice.size();
+                      facts.user.size() + facts.summary.size() + facts.text_format.size() + facts.constraint.size() +
+                      facts.tools.size() + facts.tool_choice.size();
   for (const auto& [name, value] : facts.metadata) bytes += name.size() + value.size();
   for (const auto& call : facts.calls) bytes += sizeof call + call.id.size() + call.name.size() + call.arguments.size();
   for (const auto& id : facts.answered_calls) bytes += sizeof id + id.size();
@@ -272,6 +272,7 @@ void write_remembered(json_writer& out, const remembered_response& what) {
   out.key("tokens_max").value(what.facts.tokens_max);
   write_or_null(out.key("conversation"), what.facts.conversation);
   write_facts(out, what.facts);
+  if (!what.facts.constraint.empty()) out.key("constraint").json(what.facts.constraint);
   out.key("usage").begin_object().key("input").value(what.usage.prompt_tokens);
   out.key("cached").value(what.usage.cached_tokens).key("output").value(what.usage.completion_tokens);
   out.key("reasoning").value(what.usage.reasoning_tokens).end_object();
@@ -300,6 +301,7 @@ remembered_response read_remembered(const object_reader& object) {
   f.model = object.text("model").value_or("");
   f.created = object.integer("created_at", 0, max).value_or(0);
   f.conversation = object.text("conversation").value_or("");
+  f.constraint = json_of(object, "constraint");
   f.tokens_max = static_cast<std::uint32_t>(object.integer("tokens_max", 0, 0xffffffff).value_or(0));
   f.temperature = static_cast<float>(object.number("temperature", 0, 1e9).value_or(1));
   f.top_p = static_cast<float>(object.number("top_p", 0, 1).value_or(1));

@@ -22,6 +22,7 @@ struct response_facts {
   std::string previous_response_id, conversation, effort, user;  ///< empty: not given
   std::string summary;                                           ///< empty: thoughts are content, not a summary
   std::string text_format;                                       ///< JSON; empty: text
+  std::string constraint;                                        ///< constraint_to_log; empty: none
   std::string tools, tool_choice;                                ///< JSON; empty: not given
   std::vector<tool_call> calls;                                  ///< of the input, in order; without their arguments
   std::vector<std::string> answered_calls;  ///< call_id of each function_call_output of the input, in order

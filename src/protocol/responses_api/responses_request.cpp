@@ -14,6 +14,7 @@
 #include "protocol/chat/tool_list.hpp"
 #include "protocol/dialects/dialect_readers.hpp"
 #include "protocol/requests/shared_fields.hpp"
+#include "protocol/responses_api/logged_constraint.hpp"
 #include "protocol/responses_api/response_id.hpp"
 #include "protocol/responses_api/response_writer.hpp"
 
@@ -212,13 +213,16 @@ std::optional<sampling::logit_bias_entry> bias_in(json_value pair) {
   return sampling::logit_bias_entry{*token, static_cast<float>(std::clamp(*bias, -bias_max, bias_max))};
 }
 
-/// The stop strings, stop ids and biases of the stored request, or the preset's stop strings if it has none. Imported
-/// sessions may have more of them than a request may, and values of other kinds: the surplus is dropped, other kinds
-/// are reported.
+/// The stop rules, biases and switches of the stored request, and its stop strings or the preset's stop strings if it
+/// has none. Imported sessions may have more of them than a request may, and values of other kinds: the surplus is
+/// dropped, other kinds are reported.
 void read_rules(const object_reader& settings, const model_preset& preset, const request_limits& limits,
                 generation_request& out) {
   out.stop = preset.stop;
   out.ignore_eos = settings.boolean("ignore_eos").value_or(false);
+  out.shows_stop = settings.boolean("include_stop_str_in_output").value_or(false);
+  out.penalises_prompt = settings.boolean("global_penalty").value_or(false);
+  out.force_reasoning = settings.boolean("force_reasoning").value_or(false);
   if (settings.value("stop")) out.stop.clear();
   for_each_in(settings, "stop", limits.stops_max + config::limits::list_entries_max, [&](json_value stop) {
     const auto text = stop.text();
@@ -290,6 +294,7 @@ void read_response_options(const object_reader& body, const reading& by, generat
   refuse_what_is_not_done(body);
   response_facts facts;
   read_facts(body, facts);
+  facts.constraint = constraint_to_log(body);
   facts.conversation = conversation_in(body);
   read_call_ids(body, facts);
   const bool limited = out.thoughts && out.think != think_mode::off;
@@ -410,6 +415,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
+    read_logged_constraint(response, r);
     read_text_format(response, r);
     read_tools(response, {tool_form(preset), true, config::limits::tools_max}, r);
     r.messages.clear();  // the conversation has them
