@@ -69,9 +69,10 @@ struct response_bench : service_bench {
     send(method, target);
     pump();
   }
-  /// Stores the only turn of its session.
-  void store(persistence::version_record turn) {
+  /// Stores the only turn of its session, which began with that tuned state.
+  void store(persistence::version_record turn, const std::string& initial_state = "") {
     storage::session_record record;
+    record.initial_state = initial_state;
     record.key.id = protocol::conversation_of(turn.request_key).value();
     record.uid = turn.id = 1;
     auto& tree = sessions.trees.emplace(record.key.id, persistence::session_tree(record)).first->second;
@@ -350,6 +351,37 @@ BOOST_AUTO_TEST_CASE(events_that_cannot_be_kept_refuse_the_follower) {
   run_long_work();
   BOOST_TEST(reader.out->status == 503u);
   BOOST_TEST(!reader.out->streaming);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_began_with_a_tuned_state_continues_with_it) {
+  const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
+  const auto values = memory_sessions::state_of({1, 2, 3});
+  persistence::version_record turn;
+  turn.request_key = id;
+  turn.sampling = R"({"response":{"model":"tiny","tokens_max":40}})";
+  turn.text = turn.answer = "x";
+  turn.tokens = {'x'};
+  turn.stop_reason = "drain";
+  turn.unfinished = true;
+  store(turn, "identity of poet");
+  for (const char* const name : {"poet", "the same values by another name"}) {
+    model->tuned.clear();
+    BOOST_REQUIRE(model->tuned.put({"other", "identity of other", values, 0.5f, std::nullopt}, 2));
+    BOOST_REQUIRE(model->tuned.put({name, "identity of poet", values, 0.5f, std::nullopt}, 2));
+    const std::size_t before = submitted.size();
+    const auto reader = follow(id);
+    BOOST_REQUIRE_EQUAL(submitted.size(), before + 1);
+    BOOST_TEST(sessions.opened.back().initial_state == "identity of poet");
+    BOOST_TEST((submitted.back().from.state == values));
+    BOOST_TEST(submitted.back().rows.front().temperature == 1.0f);  // that of the response
+    reader.call->gone("client", 499);
+    sessions.trees.clear();
+    store(turn, "identity of poet");
+  }
+  model->tuned.clear();
+  ask("GET", "/v1/responses/" + id + "?stream=true");
+  BOOST_TEST(out->status == 409u);
+  BOOST_TEST(out->has("began with the tuned state identity of poet"));
 }
 
 BOOST_AUTO_TEST_CASE(events_count_in_the_budget_before_they_are_made) {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
-import { noOracle, serve, serveTiny } from './support.mjs';
+import { noOracle, oracle, serve, serveTiny } from './support.mjs';
 
 const options = { skip: noOracle };
 let server;
@@ -441,6 +441,35 @@ test('one that continues keeps its constraint and its penalties', options, async
   const cut = await client.responses.create({ ...penalised, max_output_tokens: 20 });
   await more(cut.id);
   assert.equal((await client.responses.retrieve(cut.id)).output_text, whole.output_text);
+});
+
+test('one that began with a tuned state continues with it', options, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
+  const start = (...more) => serveTiny('--set', 'drain.grace_ms=0', '--state-dir', folder, '--states-dir', oracle, ...more);
+  const tuned = ['--set', 'model.tuned_states=["st=models/state-tiny-7v0.pth"]'];
+  let one = await start(...tuned);
+  const post = (id) => one.fetch(`/v1/responses/${id}/continue`, { method: 'POST',
+    headers: { authorization: 'Bearer secret' }, body: '{"max_output_tokens": 30}' });
+  const responses = () => new OpenAI({ apiKey: 'secret', baseURL: `${one.url}/v1`, maxRetries: 0 }).responses;
+  try {
+    const whole = await responses().create({ ...long, state_name: 'st', max_output_tokens: 50 });
+    const cut = [];
+    for (const begun of [{ state_name: 'st' }, { model: 'tiny st' }])
+      cut.push(await responses().create({ ...long, ...begun, max_output_tokens: 20 }));
+    assert.equal((await post(cut[0].id)).status, 200);
+    assert.equal((await one.stop()).code, 0);
+    one = await start(...tuned);
+    assert.match(await (await post(cut[1].id)).text(), /response\.incomplete|response\.completed/);
+    for (const { id } of cut) assert.equal((await responses().retrieve(id)).output_text, whole.output_text);
+    assert.equal((await one.stop()).code, 0);
+    one = await start();
+    const refused = await post(cut[0].id);
+    assert.equal(refused.status, 409);
+    assert.match(await refused.text(), /began with the tuned state/);
+  } finally {
+    await one.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('one that waits is cancelled, and stays cancelled', options, async () => {

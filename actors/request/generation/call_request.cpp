@@ -38,6 +38,13 @@ result<void> mix(std::optional<tuned_state>& state, protocol::generation_request
   return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
 }
 
+/// The state that the request's session began with; none if it is not loaded any more, which the session then refuses.
+std::optional<tuned_state> with_identity(const tuned_states::list& states,
+                                         const protocol::generation_request& request) {
+  const auto found = std::ranges::find(states, request.state_identity, &tuned_state::identity);
+  return found == states.end() ? std::nullopt : std::optional(*found);
+}
+
 error not_constrained(const std::string& field) {
   return {error_kind::unsupported, field + " is not supported by the device of this model", field};
 }
@@ -110,7 +117,7 @@ result<void> call_request::choose_beginning(const loaded_model& model, const ser
                      ? "model '" + request_->model + "' is not loaded; POST /v1/model/load loads it"
                      : "there is no model '" + request_->model + "'",
                  "model"};
-  beginning_ = std::move(chosen->state);
+  beginning_ = request_->state_identity.empty() ? std::move(chosen->state) : with_identity(*states, *request_);
   if (const auto mixed = mix(beginning_, *request_); !mixed) return mixed.error();
   if (!beginning_) return {};
   if (beginning_->temperature && !request_->temperature_named)

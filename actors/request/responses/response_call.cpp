@@ -240,8 +240,11 @@ void response_call::ask_log() {
 void response_call::on_reply(persistence::reply& r) {
   if (ended()) return;
   guarded([&] {
-    if (const auto* a = std::get_if<persistence::answer>(&r))
-      return tell(std::get<persistence::session_description>(a->body).versions.front());
+    if (const auto* a = std::get_if<persistence::answer>(&r)) {
+      const auto& found = std::get<persistence::session_description>(a->body);
+      began_with_ = found.session.record.initial_state;
+      return tell(found.versions.front());
+    }
     if (const auto* no = std::get_if<persistence::refused>(&r))
       refuse(no->why.kind == error_kind::not_found ? no_response(question_.id) : no->why);
   });
@@ -280,6 +283,7 @@ void response_call::go_on(const protocol::logged_response& logged, std::string_v
   origin_.model = std::move(*model);
   auto request = protocol::go_on_with(logged, *origin_.model->preset(), context().settings.limits, question_.how);
   if (!request) return refuse(request.error());
+  request->state_identity = began_with_;
   origin_.who = origin().who;
   continued_ = runs_.go_on(std::move(origin_), out_, std::move(*request));
 }

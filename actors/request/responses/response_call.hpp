@@ -80,7 +80,8 @@ class response_call final : public plain_call, public persistence_client {
   std::shared_ptr<follower_output> follower_;  // gets the events of a running response
   persistence::return_address ticket_;
   std::unique_ptr<connection::http_call> continued_;
-  byte_budget::lease memory_;                                                      // of earlier events
+  std::string began_with_;     // identity of the tuned state of the response's session; empty: none
+  byte_budget::lease memory_;  // of earlier events
   std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for late results
 };
 

@@ -171,6 +171,7 @@ struct generation_request {
   std::string user;
   std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
   std::string_view state_field = "state_name";  ///< the field that named the state
+  std::string state_identity;                   ///< instead of the name: of the state that the session began with
   std::vector<float> mixture_weights;           ///< replace the weights of the initial mixture; empty: keep them
   bool temperature_named = false, top_p_named = false;  ///< false: a tuned state's default may apply
   bool use_prefix_cache = true;
