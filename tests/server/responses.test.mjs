@@ -472,6 +472,54 @@ test('one that began with a tuned state continues with it', options, async () =>
   }
 });
 
+test('a retry with the same Idempotency-Key is answered from the record', options, async () => {
+  const post = async (body, key, more = {}) => {
+    const answer = await server.fetch('/v1/responses', { method: 'POST', body: JSON.stringify(body),
+      headers: { authorization: 'Bearer secret', ...(key && { 'idempotency-key': key }), ...more } });
+    const text = await answer.text();
+    return { status: answer.status, replayed: answer.headers.get('idempotent-replayed'), text,
+      ...(text.startsWith('{') && { body: JSON.parse(text) }) };
+  };
+  const versions = async (id) => (await (await server.fetch(`/v1/sessions/${id}`,
+    { headers: { authorization: 'Bearer secret' } })).json()).versions;
+  const { id: conversation } = await client.conversations.create();
+  const { id: previous } = await client.responses.create(greedy);
+  for (const place of [{ conversation }, { previous_response_id: previous }, {}]) {
+    const body = { ...greedy, ...place };
+    const key = `of ${Object.keys(place)}`;
+    const [first, beside] = await Promise.all([post(body, key), post(body, key)]);
+    assert.deepEqual([first.status, beside.status], [200, 200]);
+    assert.deepEqual([first, beside].map((a) => a.replayed).sort(), ['true', null].sort());
+    const again = await post(body, key);
+    const { session, ...told } = again.body;
+    assert.equal(again.replayed, 'true');
+    assert.equal(session.replayed, true);
+    assert.deepEqual([told.id, told.output, told.usage], [beside.body.id, beside.body.output, beside.body.usage]);
+    const streamed = (await post({ ...body, stream: true }, key)).text;
+    const replay = await events(await client.responses.retrieve(told.id, { stream: true }));
+    const sent = streamed.split('\n').filter((l) => l.startsWith('data: {')).map((l) => JSON.parse(l.slice(6)));
+    assert.equal(textOf(sent), textOf(replay));
+    assert.deepEqual(sent.map((e) => e.sequence_number), replay.map((e) => e.sequence_number));
+    const other = await post({ ...body, input: 'Another.' }, key);
+    assert.deepEqual([other.status, other.body.error.param], [422, 'Idempotency-Key']);
+    assert.notEqual((await post(body, `${key} 2`)).body.id, told.id);
+    assert.notEqual((await post(body)).body.id, told.id);
+  }
+  assert.equal(await versions(conversation), 3);
+  const { body: kept } = await post(greedy, 'then deleted');
+  await client.responses.create({ ...greedy, previous_response_id: kept.id });
+  await client.responses.delete(kept.id);
+  const made = await post(greedy, 'then deleted');
+  assert.deepEqual([made.status, made.replayed, made.body.usage.input_tokens], [200, null, kept.usage.input_tokens]);
+  const unkept = await post({ ...greedy, store: false }, 'nothing is stored');
+  assert.deepEqual([unkept.status, unkept.body.error.param], [400, 'Idempotency-Key']);
+
+  for (const [version, status] of [[2, 409], [4, 409], [3, 200], [3, 409]])
+    assert.equal((await post({ ...greedy, conversation, expected_version: version })).status, status);
+  assert.equal((await post({ ...greedy, expected_version: 1 })).status, 409);
+  assert.equal((await post({ ...greedy, expected_version: 1, store: false })).status, 400);
+});
+
 test('one that waits is cancelled, and stays cancelled', options, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
   const start = () => serveTiny('--set', 'drain.grace_ms=0', '--set', 'engine.slots=1', '--set', 'queue.turn_tokens=4000000000',

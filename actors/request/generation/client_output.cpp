@@ -11,7 +11,9 @@ void client_output::respond(unsigned status, std::string json, const connection:
   out_->respond(status, std::move(headers), std::move(json));
 }
 
-void client_output::respond_at_once(bool as_stream, std::string text) {
+void client_output::respond_again(bool as_stream, std::string text) {
+  add_header("X-Session-State", "continued");
+  add_header("Idempotent-Replayed", "true");
   if (!as_stream) return respond(200, std::move(text));
   begin_stream();
   write(std::move(text));

@@ -24,8 +24,8 @@ class client_output {
   /// A whole response with JSON as its body. A response that runs in the background is sent twice: its early body to
   /// its exchange, and the whole one to its followers.
   void respond(unsigned status, std::string json, const connection::header_list& more = {});
-  /// A whole response whose text is complete at once, also as a stream.
-  void respond_at_once(bool as_stream, std::string text);
+  /// The answer of a turn that was committed before, whole or as a stream.
+  void respond_again(bool as_stream, std::string text);
   /// Sends status and headers of a stream, unless they are out.
   void begin_stream();
   /// Of a stream that has begun. Without bytes it does nothing.

@@ -176,12 +176,13 @@ void generation_call::announce() {
 void generation_call::on(persistence::session_replayed& r) {
   if (!is(call_phase::opening_session)) return;
   session_.not_opened();
-  if (const auto no = session_.turn()->refusal_of(r.version)) return refuse(*no);
-  output_.add_header("X-Session-State", std::string(to_string(persistence::session_state::continued)));
-  output_.add_header("Idempotent-Replayed", "true");
-  const protocol::generation_request& request = *request_.get();
-  output_.respond_at_once(request.stream, replay(request, r, *session_.turn(), head(request)));
-  end_call(200, "replayed");
+  replay_work again = replaying(*request_.get(), r, *session_.turn(), head(*request_.get()), origin().share, *context_);
+  const auto next = [this, streamed = again.streamed](result<replayed_answer> answer) {
+    if (!answer) return refuse(answer.error());
+    output_.respond_again(streamed, std::move(answer->text));
+    end_call(200, "replayed");
+  };
+  if (!work_.run<result<replayed_answer>>(again.is_long, std::move(again.work), next)) refuse(too_much_long_work());
 }
 
 void generation_call::on(persistence::refused& r) {
@@ -284,8 +285,7 @@ void generation_call::on(std::uint32_t prompt, device::token& e) {
 }
 
 void generation_call::on_events_done() {
-  if (!is_on_device()) return;
-  guarded([&] { write_ready(); });
+  if (is_on_device()) guarded([&] { write_ready(); });
 }
 
 void generation_call::write_ready() {

@@ -1,12 +1,15 @@
 #include "actors/request/generation/request_reader.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "actors/request/call/awaited_model.hpp"
 #include "actors/request/call/body_login.hpp"
 #include "actors/request/call/new_name.hpp"
 #include "actors/request/generation/pausing.hpp"
+#include "base/sha256.hpp"
 #include "protocol/requests/ignored_fields.hpp"
 #include "protocol/requests/request_digest.hpp"
 #include "protocol/responses_api/response_id.hpp"
@@ -14,10 +17,31 @@
 namespace skein::request {
 namespace {
 
-/// A response's turn is identified by the response's id, which includes the conversation's id.
-void name_response(protocol::session_fields& session) {
-  if (session.id.empty()) session.id = protocol::conversation_id(new_name());
-  session.request_key = protocol::response_id(session.id, new_name());
+/// A random name; with an Idempotency-Key, the one that the same tenant gets for the same key and purpose again.
+protocol::random_name name_for(std::string_view purpose, const call_origin& origin) {
+  if (origin.request_key.empty()) return new_name();
+  std::string text(purpose);
+  for (const std::string_view part : {std::string_view(origin.who->tenant), std::string_view(origin.request_key)})
+    text.append(1, '\0').append(part);  // neither has a zero byte
+  const auto digest = sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  protocol::random_name name;
+  std::copy_n(digest.begin(), name.size(), name.begin());
+  return name;
+}
+
+/// A response's turn is identified by the response's id, which includes the conversation's id. A retry with the same
+/// Idempotency-Key gets the same id. A response without a conversation begins one, also if that of its key is known
+/// because the turn was deleted and others of it were not.
+void name_response(protocol::session_fields& session, const call_origin& origin) {
+  if (session.id.empty()) {
+    session.id = protocol::conversation_id(name_for("conversation", origin));
+    session.from_version = 0;
+  }
+  session.request_key = protocol::response_id(session.id, name_for("response", origin));
+}
+
+bool is_response(const protocol::dialect* as) {
+  return as == &protocol::dialects::responses || as == &protocol::dialects::socket;
 }
 
 }  // namespace
@@ -134,10 +158,14 @@ request_reader::read_body request_reader::parsed(const std::string& text, const 
       protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
   if (!request) return {as, request.error(), std::move(refusal), std::move(ignored)};
   parsed_call call{std::move(*request), std::nullopt, std::nullopt};
+  if (is_response(as) && !call.request.store && !origin.request_key.empty())
+    return {as, error{error_kind::invalid_argument,
+                      "Idempotency-Key requires store to be true: a retry is answered from the stored response",
+                      "Idempotency-Key"}};
   if (!call.request.session) return {as, std::move(call), {}, std::move(ignored)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return {as, ok.error()};
-  if (call.request.session->responds) name_response(*call.request.session);
+  if (call.request.session->responds) name_response(*call.request.session, origin);
   call.turn.emplace(call.request);
   if (!origin.request_key.empty()) call.turn->set_digest(protocol::request_digest(text));
   return {as, std::move(call), {}, std::move(ignored)};

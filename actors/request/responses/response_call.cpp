@@ -7,10 +7,10 @@
 #include "actors/request/call/long_work.hpp"
 #include "actors/request/call/memory.hpp"
 #include "actors/request/call/route.hpp"
+#include "actors/request/generation/replay.hpp"
 #include "actors/request/responses/response_items.hpp"
 #include "protocol/responses_api/response_id.hpp"
 #include "protocol/responses_api/response_writer.hpp"
-#include "storage/records/stop_reasons.hpp"
 
 namespace skein::request {
 namespace {
@@ -126,18 +126,6 @@ result<response_question> response_question_of(task what, const std::string& id,
     q.how.after = number;
   }
   return q;
-}
-
-protocol::logged_response logged_response_of(const persistence::version_record& v) {
-  return {.id = v.request_key,
-          .settings = v.sampling,
-          .reasoning = v.reasoning,
-          .answer = v.answer,
-          .finish_reason = v.finish_reason,
-          .stop_reason = v.stop_reason,
-          .unfinished = v.unfinished,
-          .without_ending = v.stop_reason == storage::cut_by_crash,
-          .tokens_sampled = v.tokens.size() - v.prompt_tokens};
 }
 
 response_call::response_call(response_question question, plain_origin plain, call_origin origin,

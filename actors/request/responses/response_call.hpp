@@ -85,7 +85,4 @@ class response_call final : public plain_call, public persistence_client {
   std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for late results
 };
 
-/// A response as it is in the log.
-[[nodiscard]] protocol::logged_response logged_response_of(const persistence::version_record& version);
-
 }  // namespace skein::request

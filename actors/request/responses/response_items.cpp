@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/request/responses/response_call.hpp"
+#include "actors/request/generation/replay.hpp"
 #include "protocol/chat/call_splitter.hpp"
 #include "protocol/chat/tool_fields.hpp"
 #include "protocol/json/json_writer.hpp"
@@ -251,13 +251,6 @@ result<std::string> list_of(std::vector<item> items, const item_page& page) {
 }
 
 }  // namespace
-
-error answer_too_long(std::size_t bytes, std::size_t bytes_max) {
-  return {error_kind::too_large,
-          "the answer has " + std::to_string(bytes) + " bytes, more than limits.response_bytes_max (" +
-              std::to_string(bytes_max) + " bytes)",
-          ""};
-}
 
 result<std::string> input_item_list(const version_record& turn, const item_page& page) {
   std::vector<item> items;

@@ -27,9 +27,6 @@ struct item_page {
 [[nodiscard]] result<std::string> conversation_item_list(std::span<const persistence::shared_version> turns,
                                                          const item_page& page);
 
-/// The error for an answer that is longer than limits.response_bytes_max.
-[[nodiscard]] error answer_too_long(std::size_t bytes, std::size_t bytes_max);
-
 /// The item with that id; nothing if there is none.
 [[nodiscard]] std::optional<std::string> conversation_item(std::span<const persistence::shared_version> turns,
                                                            const std::string& id);

@@ -89,6 +89,7 @@ void read_place(const object_reader& body, const response_facts& facts, generati
   session_fields session;
   session.appends = session.responds = session.store_on_disconnect = true;
   session.must_exist = !facts.previous_response_id.empty();
+  session.expected_version = read_version(body, "expected_version");
   if (facts.conversation.empty() && body.value("from_version"))
     return body.refuse("from_version", "requires conversation");
   if (!facts.previous_response_id.empty()) {
@@ -102,6 +103,7 @@ void read_place(const object_reader& body, const response_facts& facts, generati
     session.id = facts.conversation;
     session.from_version = read_version(body, "from_version");
   } else if (!facts.store) {
+    if (session.expected_version) body.refuse("expected_version", "requires conversation");
     return;
   }
   out.session = std::move(session);
