@@ -1,6 +1,8 @@
 // Shows that `skein convert` keeps each bit of every model of the oracle folder, in whatever form it was stored, and
 // the model's identity; that rounded files give the logits of the original rounded while loading; that codes and scales
 // of quantised GGUF files are kept; and that an output file appears complete or not at all.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -128,6 +130,28 @@ BOOST_AUTO_TEST_CASE(an_existing_file_is_replaced_only_on_request, *needs_oracle
   in.convert(in.out(), {"--force", "--dtype", "bf16"});  // onto itself
   BOOST_TEST((opened(in.out()).find("head.weight")->type == dtype::bf16));
   check_refused({"convert", in.out(), in.folder.path(), "--force"}, "is a folder");
+}
+
+BOOST_AUTO_TEST_CASE(a_link_is_followed_and_the_mode_is_kept, *needs_oracle) {
+  using std::filesystem::perms;
+  const convert_folder in;
+  std::ofstream(in.path("real")) << "mine";
+  std::filesystem::permissions(in.path("real"), perms::owner_read | perms::owner_write);
+  std::filesystem::create_symlink("real", in.out());
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out()}, "out.safetensors: exists; --force replaces it");
+  in.convert(oracle_model("tiny-7v0.pth"), {"--force"});
+  BOOST_TEST(std::filesystem::is_symlink(in.out()));
+  BOOST_TEST(identity_of(in.path("real")) == identity_of(oracle_model("tiny-7v0.pth")));
+  const auto mode = std::filesystem::status(in.path("real")).permissions();
+  BOOST_TEST((mode == (perms::owner_read | perms::owner_write)));
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_is_not_replaced, *needs_oracle) {
+  const convert_folder in;
+  BOOST_REQUIRE(::mkfifo(in.out().c_str(), 0600) == 0);
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out(), "--force"}, "is not a regular file");
+  BOOST_TEST(std::filesystem::is_fifo(in.out()));
+  BOOST_TEST((in.files() == std::vector<std::string>{"out.safetensors"}));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {

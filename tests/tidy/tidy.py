@@ -113,9 +113,10 @@ SUBFOLDERS = {
     },
     "src/cli": {
         "help": "",
-        "": "help",
+        "output": "",
+        "": "help output",
         "bench": ".",
-        "convert": ".",
+        "convert": ". output",
         "tune": ". bench",
     },
     "kernels": {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -13,6 +11,7 @@
 #include "app/progress_bar.hpp"
 #include "cli/commands.hpp"
 #include "cli/convert/tensor_writer.hpp"
+#include "cli/output/output_file.hpp"
 #include "engine/stages/cpu_engine.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 #include "kernels/weights/model_weights.hpp"
@@ -25,30 +24,6 @@ namespace skein::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The file while it is written: beside the output, so that a rename completes it. Removed if that does not happen.
-class unfinished_file {
- public:
-  explicit unfinished_file(const fs::path& out) : path_(out.string() + ".partial-" + std::to_string(getpid())) {}
-  unfinished_file(const unfinished_file&) = delete;  // one owner removes it
-  unfinished_file& operator=(const unfinished_file&) = delete;
-  ~unfinished_file() {
-    std::error_code none;
-    if (!path_.empty()) fs::remove(path_, none);
-  }
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-  [[nodiscard]] result<void> rename_to(const fs::path& out) {
-    std::error_code failed;
-    fs::rename(path_, out, failed);
-    if (failed) return error{error_kind::io, "cannot write " + out.string() + ": " + failed.message(), {}};
-    path_.clear();
-    return {};
-  }
-
- private:
-  fs::path path_;
-};
 
 /// Tells matrices, whose format a plan chooses, from vectors.
 struct tensor_kinds {
@@ -153,12 +128,9 @@ safetensors_writer::metadata metadata_of(const convert_command& what, const wish
 }
 
 result<void> judge_output(const convert_command& what) {
+  if (const auto usable = check_output(what.out, special_files::refuse); !usable) return usable.error();
   std::error_code none;
-  const auto status = fs::symlink_status(what.out, none);
-  if (status.type() == fs::file_type::not_found) return {};
-  if (fs::is_directory(fs::status(what.out, none)))
-    return error{error_kind::invalid_argument, what.out.string() + ": is a folder; give a file name", {}};
-  if (what.force) return {};
+  if (what.force || !fs::exists(fs::symlink_status(what.out, none))) return {};
   return error{error_kind::conflict, what.out.string() + ": exists; --force replaces it", {}};
 }
 
@@ -175,17 +147,18 @@ result<void> convert(const convert_command& what) {
       return model::nonfinite_tensor(model->file, found);
 
   const auto all = conversions_of(model->file, wished->formats);
-  unfinished_file unfinished(what.out);
-  auto writer = safetensors_writer::create(unfinished.path(), entries_of(all), metadata_of(what, *wished, all));
+  auto out = output_file::create(what.out, special_files::refuse);
+  if (!out) return out.error();
+  auto writer = safetensors_writer::create(out->path(), entries_of(all), metadata_of(what, *wished, all));
   if (!writer) return writer.error();
   {
     progress_bar bar("converting");
     write_tensors(all, *writer, [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); });
   }
   if (auto written = writer->finish(); !written) return written.error();
-  const auto made = open_model(unfinished.path());  // shows that it can be read
+  const auto made = open_model(out->path());  // shows that it can be read
   if (!made) return made.error();
-  if (auto renamed = unfinished.rename_to(what.out); !renamed) return renamed.error();
+  if (auto placed = out->commit(); !placed) return placed.error();
   std::printf("%s: %zu tensors, %llu bytes\n", what.out.c_str(), all.size(),
               static_cast<unsigned long long>(made->file.file_bytes()));
   return {};
