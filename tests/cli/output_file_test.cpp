@@ -1,11 +1,13 @@
-// Shows that an output file appears complete or not at all; that links are followed, modes are kept, and pipes are not
-// replaced.
+// Shows that an output file appears complete or not at all, also if a signal ends the process; that links are followed,
+// modes are kept, and pipes are not replaced.
 #include "cli/output/output_file.hpp"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <fstream>
 
 #include "tests/support/oracle.hpp"
@@ -32,6 +34,23 @@ struct output_folder {
     if (commit) BOOST_TEST(!!file->commit());
   }
 };
+
+/// How a process ends that is sent the signal before it has completed its output.
+int ended_by(int signal, const fs::path& out, bool ignored) {
+  const pid_t child = ::fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) {
+    if (ignored) std::signal(signal, SIG_IGN);
+    auto file = output_file::create(out, special_files::refuse);
+    if (!file) ::_exit(1);
+    std::ofstream(file->path()) << "half";
+    ::raise(signal);
+    ::_exit(file->commit() ? 0 : 2);
+  }
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
 
 unsigned mode_of(const fs::path& path) { return static_cast<unsigned>(fs::status(path).permissions()); }
 
@@ -118,4 +137,21 @@ BOOST_AUTO_TEST_CASE(a_name_without_a_folder_is_in_the_working_directory) {
   in.write("out", "new");
   fs::current_path(before);
   BOOST_TEST(test::content_of(in.path("out")) == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_that_ends_the_process_removes_what_was_written) {
+  const output_folder in;
+  std::ofstream(in.path("out")) << "old";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = ended_by(signal, in.path("out"), false);
+    BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == signal), signal);
+    BOOST_TEST(in.files() == 1u);
+    BOOST_TEST(test::content_of(in.path("out")) == "old");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_ignored_signal_stays_ignored) {
+  const output_folder in;
+  BOOST_TEST(ended_by(SIGHUP, in.path("out"), true) == 0);
+  BOOST_TEST(test::content_of(in.path("out")) == "half");
 }

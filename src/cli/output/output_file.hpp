@@ -8,9 +8,9 @@ namespace skein::cli {
 /// What to do if the path of an output names a pipe, a device or a socket.
 enum class special_files { refuse, write_in_place };
 
-/// An output file that appears when it is complete: it is written beside its place and then renamed. Without a commit
-/// what was written is removed, and a file of that name stays as it is. A symbolic link is followed: its target is
-/// replaced. A replaced file's mode and, if permitted, owner are kept.
+/// An output file that appears when it is complete: it is written beside its place and then renamed. Without a commit,
+/// and if SIGINT, SIGTERM or SIGHUP ends the process, what was written is removed and a file of that name stays as it
+/// is. A symbolic link is followed: its target is replaced. A replaced file's mode and, if permitted, owner are kept.
 class output_file {
  public:
   /// Errors: io; invalid_argument for a folder, and for a special file that is to be refused.
@@ -23,7 +23,7 @@ class output_file {
 
   /// The file to write: it exists and is empty.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Once all is written: moves it to its place. Errors: io.
+  /// Once all is written: moves it to its place, on the disk. Errors: io.
   [[nodiscard]] result<void> commit();
 
  private:
