@@ -110,6 +110,52 @@ BOOST_AUTO_TEST_CASE(a_state_goes_out_and_comes_back, *needs_oracle) {
   BOOST_TEST((rest == std::vector<float>(whole.begin() + 3 * 256, whole.end())));
 }
 
+BOOST_AUTO_TEST_CASE(logits_do_not_replace_their_inputs, *needs_oracle) {
+  const logits_folder in;
+  namespace fs = std::filesystem;
+  fs::create_directory(in.path("folder"));
+  const std::string model = in.path("folder/model.pth"), ids = in.path("ids"), state = in.path("state.safetensors");
+  fs::copy_file(tiny(), model);
+  fs::create_symlink("folder/model.pth", in.path("link"));
+  std::ofstream(in.path("folder/notes")) << "mine";
+  in.run("1,2", {"--state-out", state});
+  const auto before = test::content_of(model), state_before = test::content_of(state);
+  const auto refuse = [&](const std::string& named, std::vector<std::string> more, const std::string& why) {
+    more.insert(more.begin(), {"logits", "--model", named, "--tokens-file", ids});
+    const auto ended = run_skein(more);
+    BOOST_TEST(ended.exit_code == 64);
+    BOOST_TEST(ended.err.find(why) != std::string::npos, ended.err);
+    BOOST_TEST(test::content_of(ids) == "1,2");
+    BOOST_TEST((test::content_of(model) == before));
+    BOOST_TEST((test::content_of(state) == state_before));
+  };
+  const std::string out = in.path("out"), fresh = in.path("fresh");
+  refuse(model, {"--out", model}, "belongs to the model; give another file");
+  refuse(model, {"--out", in.path("link")}, "belongs to the model");
+  refuse(in.path("folder"), {"--out", in.path("link")}, "belongs to the model");
+  refuse(in.path("folder"), {"--out", in.path("folder/notes")}, "belongs to the model");
+  refuse(model, {"--out", ids}, "belongs to the file of the tokens");
+  refuse(model, {"--out", state, "--state-in", state}, "belongs to the state to begin with");
+  refuse(model, {"--out", out, "--state-out", model}, "state-out: ");
+  refuse(model, {"--out", out, "--state-out", ids}, "belongs to the file of the tokens");
+  refuse(model, {"--out", fresh, "--state-out", fresh}, "belongs to the state to write");
+  BOOST_TEST(!fs::exists(fresh));
+  in.run("1,2", {"--state-in", state, "--state-out", state});
+  BOOST_TEST((test::content_of(state) != state_before));
+}
+
+BOOST_AUTO_TEST_CASE(logits_that_fail_leave_no_file, *needs_oracle) {
+  const logits_folder in;
+  std::ofstream(in.path("ids")) << "1,2";
+  std::ofstream(in.path("out")) << "mine";
+  const auto ended = run_skein({"logits", "--model", tiny(), "--tokens-file", in.path("ids"), "--out", in.path("out"),
+                                "--state-out", in.path("none/state")});
+  BOOST_TEST(ended.exit_code == 74);
+  BOOST_TEST(test::content_of(in.path("out")) == "mine");
+  for (const auto& each : std::filesystem::directory_iterator(in.folder.path()))
+    BOOST_TEST((each.path().filename() == "ids" || each.path().filename() == "out"), each.path());
+}
+
 BOOST_AUTO_TEST_CASE(a_tuned_state_changes_the_answer, *needs_oracle) {
   const logits_folder in;
   const auto plain = in.run("84", {});
