@@ -14,7 +14,8 @@ namespace skein::kernels {
                                                                     const stage_limits& limits);
 
 /// Highway on all cores. Matrices are kept in the formats of the plan, vectors, activations, sums and states in fp32.
-/// The views may be dropped when this returns.
+/// The views may be dropped when this returns. Errors: also unsupported for a tensor with finite values that its format
+/// makes infinite; the text names it.
 [[nodiscard]] result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, const weight_plan& formats,
                                                               const stage_limits& limits,
                                                               const load_progress& progress = {});

@@ -1,6 +1,7 @@
 #include "kernels/cpu/embedding.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -27,12 +28,16 @@ embedding::embedding(const tensor_view& view, matrix_format format, thread_pool&
   memory_ = aligned_buffer<std::byte>(rows * row_bytes());
   const auto bytes = static_cast<std::ptrdiff_t>(dtype_bytes(view.type));
   constexpr std::size_t piece_rows = 256;
+  std::atomic<bool> beyond{false};
   pool.run((rows + piece_rows - 1) / piece_rows, [&](std::size_t piece, std::uint32_t) {
     for (std::size_t row = piece * piece_rows; row < std::min(rows, (piece + 1) * piece_rows); ++row) {
       const std::byte* const first = view.data + static_cast<std::ptrdiff_t>(row) * view.stride[0] * bytes;
-      copy_elements({first, view.type, view.stride[1] * bytes, width_}, format_, memory_.data() + row * row_bytes());
+      if (!copy_elements({first, view.type, view.stride[1] * bytes, width_}, format_,
+                         memory_.data() + row * row_bytes()))
+        beyond = true;
     }
   });
+  fits_ = !beyond;
 }
 
 void embedding::read(std::size_t token, float* out) const {

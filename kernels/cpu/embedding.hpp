@@ -15,6 +15,9 @@ class embedding {
   /// Copies a two-dimensional view, rounding to the format, with all threads of the pool.
   embedding(const tensor_view& view, matrix_format format, thread_pool& pool);
 
+  /// False if a finite element of the view became infinite.
+  [[nodiscard]] bool fits() const { return fits_; }
+  [[nodiscard]] matrix_format format() const { return format_; }
   /// Writes the row of a token to `out` as fp32, `width` floats.
   void read(std::size_t token, float* out) const;
   [[nodiscard]] std::size_t bytes() const { return memory_.size(); }
@@ -27,6 +30,7 @@ class embedding {
   [[nodiscard]] std::size_t row_bytes() const { return width_ * element_bytes(format_); }
 
   matrix_format format_ = matrix_format::f32;
+  bool fits_ = true;
   std::size_t width_ = 0;
   aligned_buffer<std::byte> memory_;
 };

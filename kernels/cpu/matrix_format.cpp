@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/check.hpp"
 
@@ -20,6 +21,7 @@ using word_vector = hn::Vec<words>;
 
 // f32_to_bf16 of base/tensor for a vector of floats, given as bits.
 struct to_bf16 {
+  static constexpr std::uint32_t beyond = 0x7f7f8000u;  // the least magnitude that is rounded to infinity
   static HWY_INLINE word_vector round(words d, word_vector bits) {
     const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffffffu));
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
@@ -31,6 +33,7 @@ struct to_bf16 {
 
 // f32_to_f16 of base/tensor.
 struct to_f16 {
+  static constexpr std::uint32_t beyond = 0x477ff000u;  // 65520
   static HWY_INLINE word_vector round(words d, word_vector bits) {
     const hn::RebindToFloat<words> df;
     const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 0x8000u));
@@ -50,20 +53,24 @@ struct to_f16 {
 };
 
 template <class Format>
-HWY_INLINE void round_all(const float* from, std::size_t count, std::byte* out) {
+HWY_INLINE bool round_all(const float* from, std::size_t count, std::byte* out) {
   const words d;
   const hn::Rebind<std::uint16_t, words> halves;
   const hn::RebindToSigned<words> integers;
   HWY_ALIGN std::uint16_t rounded[hn::MaxLanes(words())];
+  auto largest = hn::Zero(d);  // of the finite magnitudes
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
     const auto bits = hn::BitCast(d, hn::Load(hn::RebindToFloat<words>(), from + i));
+    const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffffffu));
+    largest = hn::Max(largest, hn::IfThenElseZero(hn::Lt(magnitude, hn::Set(d, 0x7f800000u)), magnitude));
     hn::Store(hn::DemoteTo(halves, hn::BitCast(integers, Format::round(d, bits))), halves, rounded);
     std::memcpy(out + i * 2, rounded, 2 * std::min(hn::Lanes(d), count - i));
   }
+  return hn::AllTrue(d, hn::Lt(largest, hn::Set(d, Format::beyond)));
 }
 
-void round_bf16(const float* from, std::size_t count, std::byte* out) { round_all<to_bf16>(from, count, out); }
-void round_f16(const float* from, std::size_t count, std::byte* out) { round_all<to_f16>(from, count, out); }
+bool round_bf16(const float* from, std::size_t count, std::byte* out) { return round_all<to_bf16>(from, count, out); }
+bool round_f16(const float* from, std::size_t count, std::byte* out) { return round_all<to_f16>(from, count, out); }
 
 }  // namespace skein::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -125,19 +132,32 @@ std::optional<matrix_format> format_for(dtype type) {
   }
 }
 
-void copy_elements(const element_line& from, matrix_format format, std::byte* out) {
+bool copy_elements(const element_line& from, matrix_format format, std::byte* out) {
   const std::size_t bytes = element_bytes(format);
-  if (format_for(from.type) == format) return copy_unchanged(from, bytes, out);
+  if (format_for(from.type) == format) {
+    copy_unchanged(from, bytes, out);
+    return true;
+  }
+  bool fits = true;
   alignas(64) float chunk[chunk_elements] = {};  // for every target; HWY_ALIGN would align for the baseline only
   for (std::size_t begin = 0; begin < from.count; begin += chunk_elements, out += chunk_elements * bytes) {
     const std::size_t count = std::min(chunk_elements, from.count - begin);
     widen({from.data + static_cast<std::ptrdiff_t>(begin) * from.stride, from.type, from.stride, count}, chunk);
     switch (format) {
       case matrix_format::f32: std::memcpy(out, chunk, count * sizeof(float)); break;
-      case matrix_format::bf16: HWY_DYNAMIC_DISPATCH(round_bf16)(chunk, count, out); break;
-      case matrix_format::f16: HWY_DYNAMIC_DISPATCH(round_f16)(chunk, count, out); break;
+      case matrix_format::bf16: fits &= HWY_DYNAMIC_DISPATCH(round_bf16)(chunk, count, out); break;
+      case matrix_format::f16: fits &= HWY_DYNAMIC_DISPATCH(round_f16)(chunk, count, out); break;
     }
   }
+  return fits;
+}
+
+error beyond_format(std::string_view tensor, matrix_format format) {
+  const bool half = format == matrix_format::f16;
+  return {error_kind::unsupported,
+          "tensor " + std::string(tensor) + " has values beyond the range of " +
+              (half ? "fp16 (65504); accepted: bf16, fp32" : "bf16 (3.39e38); accepted: fp32"),
+          "dtype"};
 }
 
 }  // namespace skein::kernels::cpu

@@ -2,7 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
+#include "base/error.hpp"
 #include "base/tensor.hpp"
 
 namespace skein::kernels::cpu {
@@ -24,7 +26,10 @@ struct element_line {
 };
 
 /// Writes the elements contiguously in the format: a plain copy if that is their type, else converted to fp32 and
-/// rounded to nearest even. Floating types only (checked).
-void copy_elements(const element_line& from, matrix_format format, std::byte* out);
+/// rounded to nearest even. Floating types only (checked). False if an element that is finite as fp32 became infinite.
+bool copy_elements(const element_line& from, matrix_format format, std::byte* out);
+
+/// unsupported: a tensor has finite values that the format makes infinite.
+[[nodiscard]] error beyond_format(std::string_view tensor, matrix_format format);
 
 }  // namespace skein::kernels::cpu

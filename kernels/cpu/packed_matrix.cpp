@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -102,30 +103,34 @@ packed_matrix::packed_matrix(const tensor_view& view, bool transposed, weight_fo
   check(!view.quantised() || (!transposed && format == format_of(view.codes)));
   half_scales_ = !transposed && (stored_in(format, view) || (view.quantised() && view.codes.scale_type == dtype::f16));
   memory_ = aligned_buffer<std::byte>(bytes());
+  std::atomic<bool> beyond{false};
   pool.run(panels(), [&](std::size_t p, std::uint32_t) {
     if (format_.quantised())
       quantise_panel(view, transposed, p);
-    else
-      pack_panel(view, transposed, p);
+    else if (!pack_panel(view, transposed, p))
+      beyond = true;
   });
+  fits_ = !beyond;
 }
 
-void packed_matrix::pack_panel(const tensor_view& view, bool transposed, std::size_t panel) {
+bool packed_matrix::pack_panel(const tensor_view& view, bool transposed, std::size_t panel) {
   const row_reader rows(view, transposed);
   const matrix_format format = floating(format_.element);
   const std::size_t first = panel * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
+  bool fits = true;
   alignas(64) std::byte block[panel_outputs * block_inputs * sizeof(float)] = {};  // absent outputs stay zero
   for (std::size_t input = 0; input < inputs_; input += block_inputs) {
     const std::size_t inputs = std::min(block_inputs, inputs_ - input);
     for (std::size_t j = 0; j < count; ++j)
-      copy_elements(rows.part(first + j, input, inputs), format,
-                    block + place_in_line(format, j) * block_inputs * element_bytes(format));
+      fits &= copy_elements(rows.part(first + j, input, inputs), format,
+                            block + place_in_line(format, j) * block_inputs * element_bytes(format));
     std::byte* const lines = memory_.data() + panel * panel_bytes() + offset_of(input);
     if (format == matrix_format::f32)
       write_lines<std::uint32_t>(block, inputs, lines);
     else
       write_lines<std::uint16_t>(block, inputs, lines);
   }
+  return fits;
 }
 
 void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std::size_t panel) {

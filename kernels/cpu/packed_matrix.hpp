@@ -53,6 +53,8 @@ class packed_matrix {
   packed_matrix(const tensor_view& view, bool transposed, weight_format format, thread_pool& pool);
 
   [[nodiscard]] weight_format format() const { return format_; }
+  /// False if a finite element of the view became infinite in the format.
+  [[nodiscard]] bool fits() const { return fits_; }
   [[nodiscard]] bool half_scales() const { return half_scales_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
@@ -78,11 +80,11 @@ class packed_matrix {
   }
 
  private:
-  void pack_panel(const tensor_view& view, bool transposed, std::size_t panel);
+  bool pack_panel(const tensor_view& view, bool transposed, std::size_t panel);
   void quantise_panel(const tensor_view& view, bool transposed, std::size_t panel);
 
   weight_format format_;
-  bool half_scales_ = false;
+  bool half_scales_ = false, fits_ = true;
   std::size_t outputs_ = 0, inputs_ = 0;
   aligned_buffer<std::byte> memory_;
 };

@@ -171,6 +171,26 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {
   BOOST_TEST(identity_of(in.out()) == identity_of(broken));
 }
 
+BOOST_AUTO_TEST_CASE(a_type_that_cannot_hold_the_values_is_refused) {
+  for (const std::string name : {"blocks.1.ffn.key.weight", "emb.weight", "head.weight"}) {
+    const convert_folder in;
+    auto plan = test::filled(test::rwkv7_plan(test::small_dims(), dtype::f32));
+    const auto beyond = std::ranges::find(plan, name, &test::tensor_plan::name);
+    BOOST_REQUIRE(beyond != plan.end());
+    const float value = 70000.0f;
+    std::memcpy(beyond->data.data() + 4, &value, sizeof value);
+    test::write_file(in.path("in.pth"), test::pth_of(plan));
+    const std::string why = "tensor " + name + " has values beyond the range of fp16 (65504); accepted: bf16, fp32";
+    check_refused({"convert", in.path("in.pth"), in.out(), "--dtype", "fp16"}, why);
+    BOOST_TEST((in.files() == std::vector<std::string>{"in.pth"}));
+    std::ofstream(in.path("ids")) << "1,2";
+    check_refused({"logits", "--model", in.path("in.pth"), "--tokens-file", in.path("ids"), "--out", in.path("out"),
+                   "--dtype", "fp16"},
+                  why);
+    for (const std::string accepted : {"bf16", "fp32"}) in.convert(in.path("in.pth"), {"--force", "--dtype", accepted});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_quantised_file_answers_as_if_it_were_quantised_while_loading, *needs_oracle) {
   const std::string names[] = {"tiny-4v0.safetensors", "tiny-5v2-fp16.pth", "tiny-6v0-fp16.pth", "tiny-7v0.pth",
                                "tiny-7v0-bf16.pth"};

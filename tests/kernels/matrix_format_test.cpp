@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "tests/kernels/every_target.hpp"
@@ -44,6 +47,29 @@ BOOST_AUTO_TEST_CASE(rounding_equals_the_scalar_functions) {
       BOOST_REQUIRE_EQUAL(bf16[i], f32_to_bf16(values[i]));
       BOOST_REQUIRE_EQUAL(f16[i], f32_to_f16(values[i]));
     }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(values_beyond_the_range_of_a_format_are_told) {
+  const auto fits = [](float value, matrix_format format, std::size_t at, std::size_t count) {
+    std::vector<float> values(count, 1.0f);
+    values[at] = value;
+    std::vector<std::byte> out(count * element_bytes(format));
+    return copy_elements({reinterpret_cast<const std::byte*>(values.data()), dtype::f32, sizeof(float), count}, format,
+                         out.data());
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float of_bf16 = std::bit_cast<float>(0x7f7f8000u);  // the least that is rounded to infinity
+  test::for_every_target([&] {
+    for (const auto& [at, count] : {std::pair<std::size_t, std::size_t>{0, 1}, {2, 3}, {299, 300}, {255, 700}})
+      for (const float sign : {1.0f, -1.0f}) {
+        BOOST_TEST(fits(sign * 65519.99f, matrix_format::f16, at, count));
+        BOOST_TEST(!fits(sign * 65520.0f, matrix_format::f16, at, count));
+        BOOST_TEST(fits(sign * std::nextafter(of_bf16, 0.0f), matrix_format::bf16, at, count));
+        BOOST_TEST(!fits(sign * of_bf16, matrix_format::bf16, at, count));
+        for (const auto format : {matrix_format::f32, matrix_format::bf16, matrix_format::f16})
+          BOOST_TEST((fits(sign * infinity, format, at, count) && fits(nan, format, at, count)));  // not made here
+      }
   });
 }
 

@@ -188,6 +188,8 @@ result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, co
     return std::visit([&](const auto& of) { return cpu::make(of, formats, limits, progress); }, weights);
   } catch (const std::bad_alloc&) {
     return error{error_kind::unavailable, "not enough memory for weights, activations and states", ""};
+  } catch (const cpu::beyond_range& beyond) {
+    return beyond.why;
   }
 }
 

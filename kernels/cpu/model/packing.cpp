@@ -5,7 +5,7 @@
 namespace skein::kernels::cpu {
 namespace {
 
-/// Of an embedding, which a plan never quantises.
+/// Of a format that is not quantised, as those of embeddings.
 matrix_format floating_format(weight_format format) {
   switch (format.element) {
     case weight_element::f32: return matrix_format::f32;
@@ -27,11 +27,13 @@ void packer::pack(const tensor_view& view, bool, weight_format, aligned_buffer<f
 
 void packer::pack(const tensor_view& view, bool, weight_format format, embedding& to) {
   to = embedding(view, floating_format(format), pool_);
+  require(to.fits(), to.format());
   count(view, allocated_bytes(to.bytes()));
 }
 
 void packer::pack(const tensor_view& view, bool transposed, weight_format format, packed_matrix& to) {
   to = packed_matrix(view, transposed, format, pool_);
+  if (!format.quantised()) require(to.fits(), floating_format(format));
   count(view, allocated_bytes(to.bytes()));
 }
 

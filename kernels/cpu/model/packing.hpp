@@ -1,9 +1,12 @@
 #pragma once
 #include <cstddef>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/aligned_buffer.hpp"
 #include "kernels/cpu/embedding.hpp"
+#include "kernels/cpu/matrix_format.hpp"
 #include "kernels/cpu/packed_matrix.hpp"
 #include "kernels/weights/model_weights.hpp"
 #include "kernels/weights/weight_plan.hpp"
@@ -24,11 +27,18 @@ struct packed_types {
   return view.quantised() ? format_of(view.codes) : plan.of(spec, layer);
 }
 
+/// Thrown for a tensor that its format cannot hold.
+struct beyond_range {
+  error why;
+};
+
 /// Packs tensors with all threads of the pool, counts their bytes and reports progress after each.
 class packer {
  public:
   packer(const load_progress& progress, thread_pool& pool) : progress_(progress), pool_(pool) {}
 
+  /// Of the tensor that is packed next, for errors.
+  void set_name(std::string name) { name_ = std::move(name); }
   /// Adds a tensor to the total of the progress.
   void expect(const tensor_view& view) { total_ += source_bytes(view); }
   void pack(const tensor_view& view, bool transposed, weight_format format, aligned_buffer<float>& to);
@@ -42,10 +52,14 @@ class packer {
   static std::uint64_t source_bytes(const tensor_view& view) {
     return static_cast<std::uint64_t>(view.elements()) * dtype_bytes(view.type);
   }
+  void require(bool fits, matrix_format format) const {
+    if (!fits) throw beyond_range{beyond_format(name_, format)};
+  }
   void count(const tensor_view& view, std::size_t bytes);
 
   const load_progress progress_;
   thread_pool& pool_;
+  std::string name_;
   std::size_t bytes_ = 0;
   std::uint64_t done_ = 0, total_ = 0;
 };
@@ -60,16 +74,21 @@ class packer {
 [[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format,
                                         const std::vector<packed_matrix>*);
 
-/// Packs all weights; returns the bytes that they take. Throws std::bad_alloc.
+/// Packs all weights; returns the bytes that they take. Throws std::bad_alloc, and beyond_range for the first tensor
+/// that does not fit its format.
 template <template <typename> typename Layer>
 std::size_t pack_weights(const weights_of<checkpoint_views, Layer>& from, const weight_plan& plan, packer& with,
                          outer_weights_of<packed_types>& outer, std::vector<Layer<packed_types>>& layers) {
   for_each_view(from, [&](const tensor_spec&, const tensor_view& view) { with.expect(view); });
   std::uint32_t layer = 0;
+  bool outside = true;
   const auto pack_one = [&](const tensor_spec& spec, const tensor_view& view, auto& to) {
-    if (view.data) with.pack(view, spec.transposed, packed_format(view, plan, spec, layer), to);
+    if (!view.data) return;
+    with.set_name((outside ? "" : "blocks." + std::to_string(layer) + '.') + std::string(spec.name));
+    with.pack(view, spec.transposed, packed_format(view, plan, spec, layer), to);
   };
   outer_weights_of<packed_types>::for_each_tensor(pack_one, from, outer);
+  outside = false;
   for (; layer < from.layers.size(); ++layer)
     Layer<packed_types>::for_each_tensor(pack_one, from.layers[layer], layers.emplace_back());
   return with.bytes();

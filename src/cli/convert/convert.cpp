@@ -153,7 +153,9 @@ result<void> convert(const convert_command& what) {
   if (!writer) return writer.error();
   {
     progress_bar bar("converting");
-    write_tensors(all, *writer, [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); });
+    const auto written =
+        write_tensors(all, *writer, [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); });
+    if (!written) return written.error();
   }
   if (auto written = writer->finish(); !written) return written.error();
   const auto made = open_model(out->path());  // shows that it can be read

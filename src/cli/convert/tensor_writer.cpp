@@ -116,20 +116,23 @@ std::vector<tensor_part> parts_of(std::span<const conversion> all) {
   return parts;
 }
 
-void write_elements(const tensor_part& what, safetensors_writer& to, std::vector<std::byte>& buffer) {
+/// False if a finite element became infinite.
+bool write_elements(const tensor_part& what, safetensors_writer& to, std::vector<std::byte>& buffer) {
   const dtype type = type_of(*what.of);
   const auto format = what.of->to ? kernels::cpu::format_for(type) : std::nullopt;
   const std::size_t bytes = dtype_bytes(type);
   buffer.resize(static_cast<std::size_t>(what.end - what.begin) * bytes);
   std::byte* at = buffer.data();
+  bool fits = true;
   row_major_lines(what.of->from->view).each(what.begin, what.end, [&](const element_line& line) {
     if (format)
-      kernels::cpu::copy_elements(line, *format, at);
+      fits &= kernels::cpu::copy_elements(line, *format, at);
     else
       copy_bits(line, at);
     at += line.count * bytes;
   });
   to.write(what.first_byte, buffer);
+  return fits;
 }
 
 /// Writes one row in a quantised format: its codes, and a scale for each group. group_of(first, codes) makes the codes
@@ -210,22 +213,29 @@ std::vector<safetensors_writer::entry> entries_of(std::span<const conversion> al
   return entries;
 }
 
-void write_tensors(std::span<const conversion> all, safetensors_writer& to,
-                   const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) {
+result<void> write_tensors(std::span<const conversion> all, safetensors_writer& to,
+                           const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) {
   const auto parts = parts_of(all);
   std::uint64_t total = 0;
   for (const auto& each : all) total += elements_of(each);
   std::atomic<std::uint64_t> done{0};
   kernels::cpu::thread_pool pool(0);
+  std::atomic<const conversion*> beyond{nullptr};
   std::vector<std::vector<std::byte>> buffers(pool.threads());
   pool.run(parts.size(), [&](std::size_t i, std::uint32_t thread) {
     const tensor_part& what = parts[i];
     const bool quantised = is_quantised(*what.of);
-    (quantised ? write_quantised : write_elements)(what, to, buffers[thread]);
+    if (quantised)
+      write_quantised(what, to, buffers[thread]);
+    else if (!write_elements(what, to, buffers[thread]))
+      beyond = what.of;
     const std::uint64_t each = quantised ? static_cast<std::uint64_t>(what.of->from->view.shape[1]) : 1;
     const std::uint64_t now = done += (what.end - what.begin) * each;
     if (thread == 0) progress(now, total);
   });
+  if (const conversion* each = beyond)
+    return kernels::cpu::beyond_format(each->from->name, *kernels::cpu::format_for(type_of(*each)));
+  return {};
 }
 
 }  // namespace skein::cli

@@ -27,8 +27,9 @@ struct conversion {
 
 /// Writes the elements of all, row-major, in the same order, with all cores. Holds a few MiB for each of them at a
 /// time. `progress` is called on this thread. Types are rounded, and matrices quantised, as an engine does that loads
-/// the original in this format.
-void write_tensors(std::span<const conversion> all, safetensors_writer& to,
-                   const std::function<void(std::uint64_t done, std::uint64_t total)>& progress);
+/// the original in this format. Errors: unsupported for finite values that the new type makes infinite; names the
+/// tensor.
+[[nodiscard]] result<void> write_tensors(std::span<const conversion> all, safetensors_writer& to,
+                                         const std::function<void(std::uint64_t done, std::uint64_t total)>& progress);
 
 }  // namespace skein::cli
