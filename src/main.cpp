@@ -15,6 +15,6 @@ int main(int argc, char** argv) {
     if (!command) return skein::cli::fail(command.error());
     return skein::cli::run(*command, {.serve = skein::supervisor::serve, .check = skein::supervisor::check});
   } catch (const std::exception& trouble) {
-    return skein::cli::fail({skein::error_kind::internal, trouble.what(), {}});
+    return skein::cli::fail(trouble);
   }
 }

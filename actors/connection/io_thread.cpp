@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::connection {
 namespace {
@@ -27,7 +28,7 @@ void run(boost::asio::io_context& context) {
 }  // namespace
 
 io_thread::io_thread(const std::string& name) : context_(std::make_unique<boost::asio::io_context>(1)) {
-  thread_ = std::thread([this] { run(*context_); });
+  thread_ = start_thread("HTTP thread " + name, [this] { run(*context_); });
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::device {
 namespace {
@@ -72,7 +73,7 @@ device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_
       inbox_(options.mailbox_max, options.mailbox_max),
       scheduler_(scheduling(info_, options.scheduling, states != nullptr)) {
   counters_.slots = info_.slots;
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("the device thread", [this] { run(); });
   pthread_setname_np(thread_.native_handle(), "device");
 }
 

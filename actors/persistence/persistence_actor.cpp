@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::persistence {
 namespace {
@@ -54,7 +55,7 @@ persistence_actor::persistence_actor(const persistence_options& options, std::sh
       caretaker_("caretaker", [this] { (void)inbox_.push_urgent(work_done{}); }),
       sessions_(options, {db, states, worker_, replies_, time, wall, std::move(forget_slots)}, counters_),
       prefixes_(options, {db, states, worker_, replies_, time, wall, {}}, counters_) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("the persistence thread", [this] { run(); });
   pthread_setname_np(thread_.native_handle(), "persistence");
 }
 

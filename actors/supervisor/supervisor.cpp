@@ -40,6 +40,7 @@
 #include "app/load_settings.hpp"
 #include "base/log/log.hpp"
 #include "base/result.hpp"
+#include "base/threads/start_thread.hpp"
 #include "base/version.hpp"
 #include "config/reload.hpp"
 #include "config/rules.hpp"
@@ -82,7 +83,7 @@ result<opened_parts> open_parts_or_say_why(const config::config& settings, const
   try {
     return open_parts(settings, order);
   } catch (const std::exception& trouble) {
-    return error{error_kind::internal, trouble.what(), ""};
+    return error_of(trouble);
   }
 }
 
@@ -227,7 +228,7 @@ result<void> server::listen() {
 }
 
 void server::load() {
-  loader_ = std::thread([this] {
+  loader_ = start_thread("the thread that loads the model", [this] {
     load_order order;
     order.progress = [models = context_->models](std::uint64_t at, std::uint64_t all) {
       const auto percent = static_cast<std::uint32_t>(all == 0 ? 100 : 100 * at / all);
@@ -527,10 +528,14 @@ result<void> serve(const config::config& settings, const std::function<config::l
   return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error code, not the end of the process
   make_room(settings);
-  server s(settings, again);
-  auto ended = s.run();
-  if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));
-  return ended;
+  try {
+    server s(settings, again);
+    auto ended = s.run();
+    if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));
+    return ended;
+  } catch (const std::exception& trouble) {
+    return error_of(trouble);
+  }
 }
 
 }  // namespace skein::supervisor

@@ -5,9 +5,11 @@
 #endif
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::kernels::cpu {
 
@@ -50,10 +52,21 @@ std::uint32_t thread_pool::planned_threads(std::uint32_t threads) {
 }
 
 thread_pool::thread_pool(std::uint32_t threads) {
-  for (std::uint32_t i = 1; i < planned_threads(threads); ++i) workers_.emplace_back([this, i] { work(i); });
+  const std::uint32_t wanted = planned_threads(threads);
+  workers_.reserve(wanted - 1);
+  try {
+    for (std::uint32_t i = 1; i < wanted; ++i)
+      workers_.push_back(
+          start_thread("thread " + std::to_string(i + 1) + " of " + std::to_string(wanted), [this, i] { work(i); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-thread_pool::~thread_pool() {
+thread_pool::~thread_pool() { stop(); }
+
+void thread_pool::stop() {
   stop_.store(true, std::memory_order_relaxed);
   wake_.fetch_add(1, std::memory_order_release);
   wake_.notify_all();

@@ -18,7 +18,7 @@ namespace skein::kernels::cpu {
 /// about ten times slower.
 class thread_pool {
  public:
-  /// `threads` includes the caller; 0: std::thread::hardware_concurrency().
+  /// `threads` includes the caller; 0: std::thread::hardware_concurrency(). Throws no_thread.
   explicit thread_pool(std::uint32_t threads);
   /// threads() of a pool constructed with this argument.
   [[nodiscard]] static std::uint32_t planned_threads(std::uint32_t threads);
@@ -44,6 +44,7 @@ class thread_pool {
 
   void run_erased(std::size_t tasks, erased_body call, const void* body);
   void work(std::uint32_t thread);
+  void stop();
   /// Claims and runs tasks of phase `phase` until none is left.
   void take_tasks(std::uint32_t phase, std::uint32_t thread);
   void run_task(std::uint32_t task, std::uint32_t thread) noexcept;

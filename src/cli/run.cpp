@@ -8,6 +8,7 @@
 #include "app/exit_code.hpp"
 #include "app/load_settings.hpp"
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 #include "cli/help/manual.hpp"
 #include "config/keys.hpp"
 
@@ -90,6 +91,8 @@ int run(const command& what, const server_functions& server) {
     return fail({error_kind::io, "cannot write to stdout", {}});
   return code;
 }
+
+int fail(const std::exception& trouble) { return fail(error_of(trouble)); }
 
 int fail(const error& why) {
   complain(why.message);

@@ -1,4 +1,5 @@
 #pragma once
+#include <exception>
 #include <functional>
 
 #include "cli/commands.hpp"
@@ -20,5 +21,6 @@ struct server_functions {
 
 /// Prints an error as the program's last line and returns its exit code.
 [[nodiscard]] int fail(const error& why);
+[[nodiscard]] int fail(const std::exception& trouble);
 
 }  // namespace skein::cli

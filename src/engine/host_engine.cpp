@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "base/check.hpp"
+#include "base/threads/start_thread.hpp"
 #include "engine/check_plan.hpp"
 
 namespace skein::engine {
@@ -76,7 +77,7 @@ class host_engine final : public engine {
  public:
   host_engine(engine_info info, std::unique_ptr<backend> work) : info_(std::move(info)), backend_(std::move(work)) {
     queue_.reserve(queued_commands_usual);
-    worker_ = std::thread([this] { run_commands(); });
+    worker_ = start_thread("the thread of the engine", [this] { run_commands(); });
   }
 
   host_engine(const host_engine&) = delete;  // owns the worker thread

@@ -2,20 +2,33 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::engine {
 
 state_mover::state_mover(unsigned threads) {
   check(threads > 0 && threads <= threads_max);
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  threads_.reserve(threads);
+  try {
+    for (unsigned i = 0; i < threads; ++i)
+      threads_.push_back(start_thread(
+          "thread " + std::to_string(i + 1) + " of " + std::to_string(threads) + " for the copies of states",
+          [this] { work(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 unsigned state_mover::usual_threads() { return std::clamp(std::thread::hardware_concurrency() / 2, 1u, threads_max); }
 
-state_mover::~state_mover() {
+state_mover::~state_mover() { stop(); }
+
+void state_mover::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

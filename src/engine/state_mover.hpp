@@ -48,6 +48,7 @@ class state_mover {
   std::uint64_t post(const job& j);
   static void make(const job& j);
   void work();
+  void stop();
 
   std::mutex mutex_;
   std::condition_variable job_arrived_, job_done_;

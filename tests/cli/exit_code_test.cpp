@@ -1,6 +1,7 @@
 // Shows how the program ends for each kind of trouble, and that it says so on stderr; by running the built program.
 #include "app/exit_code.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/sanitizer.hpp"
 #include "tests/cli/run_skein.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -246,6 +248,41 @@ BOOST_AUTO_TEST_CASE(no_such_device, *boost::unit_test::precondition(test::have_
   expect(with("--vocab", "/nonexistent/v.txt"), 66, "/nonexistent/v.txt");
   expect(run_skein({"generate", "--model", model, "--tokens", "256"}), 64, "256");
 }
+
+#if !defined(SKEIN_ADDRESS_SANITIZER) && !defined(SKEIN_THREAD_SANITIZER)  // they reserve terabytes of addresses
+/// Limits the addresses of the programs that are started, so that the stacks of a thousand threads do not fit.
+class few_addresses {
+ public:
+  few_addresses() {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = std::min<rlim_t>(before_.rlim_max, rlim_t{2} << 30);
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~few_addresses() { setrlimit(RLIMIT_AS, &before_); }
+  few_addresses(const few_addresses&) = delete;  // restores the limit once
+  few_addresses& operator=(const few_addresses&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+BOOST_AUTO_TEST_CASE(a_thread_that_cannot_start, *boost::unit_test::precondition(test::have_oracle)) {
+  const few_addresses limited;
+  const test::temporary_folder folder;
+  const auto text = write(folder, "text", "a text");
+  const std::vector<std::string> engine{
+      "--model", test::oracle() / "models/tiny-7v0.pth", "--device", "cpu", "--threads", "1024"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), engine.begin(), engine.end());
+    return run_skein(words);
+  };
+  for (const auto& ended : {with({"score", text}), with({"serve", "--port", "0", "--log-level", "off"})}) {
+    expect(ended, 69, "skein: cannot start thread ");
+    BOOST_TEST(ended.err.find(" of 1024: Resource temporarily unavailable") != std::string::npos, ended.err);
+  }
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(unwritable_output, *boost::unit_test::precondition(test::have_oracle)) {
   const test::temporary_folder folder;

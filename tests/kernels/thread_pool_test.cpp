@@ -1,13 +1,22 @@
 // The thread pool: every task runs exactly once, run() returns after the last one, phases follow each other by the
 // thousand without losing work, and denormals are off inside and untouched outside.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
+#include "base/sanitizer.hpp"
+#include "base/threads/start_thread.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 
+using skein::no_thread;
 using skein::kernels::cpu::thread_pool;
 
 BOOST_AUTO_TEST_CASE(every_task_runs_once) {
@@ -57,6 +66,29 @@ BOOST_AUTO_TEST_CASE(an_exception_comes_out_after_the_phase_and_leaves_the_pool_
     }
   }
 }
+
+#if !defined(SKEIN_ADDRESS_SANITIZER) && !defined(SKEIN_THREAD_SANITIZER)  // they reserve terabytes of addresses
+BOOST_AUTO_TEST_CASE(a_pool_that_cannot_start_a_thread_ends_those_that_run) {
+  const pid_t child = fork();
+  if (child == 0) {  // the stacks of all threads do not fit below this limit, those of the first ones do
+    rlimit addresses{};
+    getrlimit(RLIMIT_AS, &addresses);
+    addresses.rlim_cur = std::min<rlim_t>(addresses.rlim_max, rlim_t{1} << 30);
+    setrlimit(RLIMIT_AS, &addresses);
+    alarm(60);
+    try {
+      const thread_pool pool(20'000);
+    } catch (const no_thread& refused) {
+      const std::string_view why = refused.what();
+      _exit(why.starts_with("cannot start thread ") && why.find(" of 20000: ") != why.npos ? 0 : 3);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  BOOST_TEST(status == 0);
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(zero_means_all_cores) {
   thread_pool pool(0);

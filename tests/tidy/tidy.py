@@ -71,7 +71,8 @@ SUBFOLDERS = {
     "src/base": {
         "": "",
         "metrics": "",
-        "log": ".",
+        "threads": ".",
+        "log": ". threads",
     },
     "src/grammar": {
         "automata": "",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::persistence {
 namespace {
@@ -17,7 +18,7 @@ constexpr auto wake_pause = std::chrono::milliseconds(10);
 }  // namespace
 
 state_worker::state_worker(const char* name, std::function<void()> wake) : wake_(std::move(wake)) {
-  thread_ = std::thread([this] { work(); });
+  thread_ = start_thread(std::string("the thread \"") + name + '"', [this] { work(); });
   pthread_setname_np(thread_.native_handle(), name);
 }
 

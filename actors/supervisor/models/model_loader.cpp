@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/supervisor/models/open_states.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::supervisor {
 namespace {
@@ -31,13 +32,14 @@ model_loader::~model_loader() {
 
 result<void> model_loader::start(config::config settings, load_order order, loaded done) {
   try {
-    thread_ = std::thread([this, c = std::move(settings), order = std::move(order), done = std::move(done)]() mutable {
+    auto load = [this, c = std::move(settings), order = std::move(order), done = std::move(done)]() mutable {
       auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
       boost::asio::post(main_, [this, opened, done = std::move(done)] {
         thread_.join();
         done(std::move(*opened));
       });
-    });
+    };
+    thread_ = start_thread("the thread that loads the model", std::move(load));
     return {};
   } catch (const std::exception& trouble) {  // no thread, or no memory
     return error{error_kind::internal, trouble.what(), ""};

@@ -3,17 +3,23 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/system/system_error.hpp>
 #include <exception>
 #include <utility>
 
 #include "base/log/log.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::supervisor {
 
 worker_pool::worker_pool(std::size_t queue_max)
-    : queue_max_(queue_max),
-      own_max_(std::max<std::size_t>(1, queue_max / 4)),
-      pool_(std::make_unique<boost::asio::thread_pool>(1)) {}
+    : queue_max_(queue_max), own_max_(std::max<std::size_t>(1, queue_max / 4)) {
+  try {
+    pool_ = std::make_unique<boost::asio::thread_pool>(1);
+  } catch (const boost::system::system_error& refused) {
+    throw no_thread("the worker thread", refused.code().message());
+  }
+}
 
 worker_pool::~worker_pool() { stop(); }
 

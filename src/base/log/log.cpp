@@ -19,6 +19,7 @@
 #include "base/check.hpp"
 #include "base/log/journal.hpp"
 #include "base/log/log_format.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace skein::log {
 namespace {
@@ -44,7 +45,7 @@ class line_writer {
     stopping_ = false;
     patience_lost_ = false;
     running_ = true;
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread("the log thread", [this] { run(); });
   }
 
   void stop() {
