@@ -110,6 +110,7 @@ class merger {
     read_password();
     look_for_folder("model.states_dir", out_.settings.model.states_dir);
     look_for_folder("model.root", out_.settings.model.root);
+    look_for_file_in_place("server.state_dir", out_.settings.server.state_dir);
     return std::move(out_);
   }
 
@@ -167,8 +168,10 @@ class merger {
     const auto before = static_cast<std::ptrdiff_t>(out_.faults.size());
     for (const auto& [name, node] : parsed.table()) {
       const std::string section(name.str());
-      if (!node.is_table() || !contains(known_sections(), section))
+      if (!contains(known_sections(), section))
         unknown(at(node.source()), section, known_sections());
+      else if (!node.is_table())
+        complain(fault_kind::bad_value, at(node.source()), section, "must be a table");
       else if (section == "models")
         merge_models(*node.as_table(), at);
       else
@@ -286,6 +289,17 @@ class merger {
       return complain(fault_kind::bad_value, out_.origins[key], key, path + " is not a folder");
     if (::access(path.c_str(), R_OK | X_OK) != 0)
       complain(fault_kind::bad_value, out_.origins[key], key, path + " cannot be read: " + std::strerror(errno));
+  }
+
+  /// For a folder that may be missing, since the server makes it.
+  void look_for_file_in_place(const std::string& key, const std::string& path) {
+    std::error_code failed;
+    if (path.empty()) return;
+    const auto found = std::filesystem::status(path, failed);
+    if (failed == std::errc::not_a_directory)
+      complain(fault_kind::bad_value, out_.origins[key], key, path + " is inside of a file");
+    else if (std::filesystem::exists(found) && !std::filesystem::is_directory(found))
+      complain(fault_kind::bad_value, out_.origins[key], key, path + " is not a folder");
   }
 
   loaded out_;

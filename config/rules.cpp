@@ -49,6 +49,11 @@ void check_rules(loaded& merged) {
   demand(
       merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
       c.server.tls_key.empty() ? "is missing: server.tls_certificate requires it" : "requires server.tls_certificate");
+  // In a file the port may be ready for a certificate that a reload names.
+  const auto tls_port = merged.origins.find("server.tls_port");
+  const bool wants_tls = tls_port != merged.origins.end() && tls_port->second.kind == origin_kind::flag;
+  demand(merged, !wants_tls || !c.server.tls_certificate.empty() || !c.server.tls_key.empty(), "server.tls_port",
+         "requires server.tls_certificate (--tls-certificate) and server.tls_key (--tls-key)");
   constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
   for (const auto& [key, path] : {std::pair{"server.unix_socket", &c.server.unix_socket},
                                   std::pair{"server.admin_socket", &c.server.admin_socket}})

@@ -9,16 +9,18 @@
 
 namespace skein::supervisor {
 
-/// In the order of serve(), so that both name the same error.
-result<void> check(const config::config& settings) {
-  if (const auto keys = open_keys(settings); !keys) return keys.error();
+/// In the order of serve(), so that both name the same error first.
+std::vector<error> check(const config::config& settings) {
+  std::vector<error> faults;
+  if (const auto keys = open_keys(settings); !keys) faults.push_back(keys.error());
   if (const auto& s = settings.server; !s.tls_certificate.empty())
-    if (auto ok = listener::tls_door().load(s.tls_certificate, s.tls_key); !ok) return ok;
-  auto model = check_engine(settings);
-  if (!model) return model.error();
-  opened_engine opened;
-  opened.model = std::move(*model);
-  return open_states(settings, opened);
+    if (const auto ok = listener::tls_door().load(s.tls_certificate, s.tls_key); !ok) faults.push_back(ok.error());
+  if (auto model = check_engine(settings, faults)) {
+    opened_engine opened;
+    opened.model = std::move(*model);
+    if (const auto ok = open_states(settings, opened); !ok) faults.push_back(ok.error());
+  }
+  return faults;
 }
 
 }  // namespace skein::supervisor

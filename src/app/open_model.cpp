@@ -83,11 +83,14 @@ result<kernels::weight_plan> formats_in(const model::checkpoint& file, const eng
   const bool by_tensor = file.dtype() == "auto";
   auto kept = by_tensor ? model::formats_kept(file) : model::stored_formats{};
   const std::string name = kept.name.empty() ? std::string(file.dtype()) : kept.name;
-  if ((wish.dtype != "auto" && wish.dtype != name) || !wish.weight_format.empty())
+  const bool other_dtype = wish.dtype != "auto" && wish.dtype != name;
+  if (other_dtype || !wish.weight_format.empty()) {
+    const std::string field = other_dtype ? "dtype" : "weight_format", accepted = other_dtype ? "auto" : "no patterns";
     return error{error_kind::invalid_argument,
-                 "dtype: " + file.path().string() + " is quantised already (" + name +
-                     "); accepted: auto. For another format, use the model from which it was converted",
-                 "dtype"};
+                 field + ": " + file.path().string() + " is quantised already (" + name + "); accepted: " + accepted +
+                     ". For another format, use the model from which it was converted",
+                 field};
+  }
   if (by_tensor) return kernels::weight_plan::of_file(name, std::move(kept.rules), "", stored);
   return kernels::weight_plan::parse(name, file.weight_format(), stored);
 }

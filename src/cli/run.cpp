@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "app/complaint.hpp"
 #include "app/exit_code.hpp"
@@ -15,25 +16,31 @@
 namespace skein::cli {
 namespace {
 
-/// The key at fault, whether the error names it by its path or as a flag of `serve`.
+/// The key at fault, whether the error names it by its path or as a flag of `serve`, with - or _ between its words.
 const config::key* key_at_fault(const std::string& field) {
+  std::string flag = "--" + field;
+  std::ranges::replace(flag, '_', '-');
   const auto is_named = [&](const config::key& each) {
-    return each.path == field || std::ranges::find(each.flags, "--" + field) != each.flags.end();
+    return each.path == field || std::ranges::find(each.flags, flag) != each.flags.end();
   };
   const auto found = std::ranges::find_if(config::keys(), is_named);
   return found == config::keys().end() ? nullptr : &*found;
 }
 
-/// An error of the server with its key and the origin of the value: "local.toml:2: model.path: /x.pth: cannot open".
+/// An error of the server with its key and the origin of the value: "local.toml:2: model.path: /x.pth: cannot open". A
+/// value that is refused is a usage error only if a flag gives it.
 error with_origin(error why, const config::loaded& merged) {
   const config::key* key = key_at_fault(why.field);
   if (!key) return why;
   for (const std::string& name : {key->path, why.field})
     if (why.message.starts_with(name + ": ")) why.message.erase(0, name.size() + 2);
-  const auto origin = merged.origins.find(key->path);
-  why.message = config::to_string(config::fault{config::fault_kind::bad_value,
-                                                origin == merged.origins.end() ? config::origin() : origin->second,
-                                                key->path, why.message});
+  const auto found = merged.origins.find(key->path);
+  const config::origin origin = found == merged.origins.end() ? config::origin() : found->second;
+  using enum config::origin_kind;
+  if (why.kind == error_kind::invalid_argument && (origin.kind == file || origin.kind == environment))
+    why.kind = error_kind::bad_config;
+  why.message =
+      config::to_string(config::fault{config::fault_kind::bad_value, origin, key->path, std::move(why.message)});
   return why;
 }
 
@@ -65,8 +72,12 @@ struct runner {
     const auto merged = load_settings(what.configuration);
     if (!merged.faults.empty()) return report_faults(merged);
     log::set_minimum(std::max(log_options(merged.settings.log).minimum, log::level::warning));
-    const auto checked = server.check(merged.settings);
-    return checked ? done(checked) : fail(with_origin(checked.error(), merged));
+    int code = static_cast<int>(exit_code::ok);
+    for (const error& why : server.check(merged.settings)) {
+      const int of_fault = fail(with_origin(why, merged));
+      if (code == static_cast<int>(exit_code::ok)) code = of_fault;  // that of the fault with which serve would end
+    }
+    return code;
   }
   int operator()(const generate_command& what) const { return done(generate(what)); }
   int operator()(const logits_command& what) const { return done(logits(what)); }

@@ -1,6 +1,7 @@
 #pragma once
 #include <exception>
 #include <functional>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "config/config.hpp"
@@ -12,8 +13,8 @@ namespace skein::cli {
 struct server_functions {
   /// Runs the server until it ends. `again` reads the settings again from the same sources.
   result<void> (*serve)(const config::config& settings, const std::function<config::loaded()>& again);
-  /// Whether `serve` would accept the settings.
-  result<void> (*check)(const config::config& settings);
+  /// Why `serve` would not accept the settings: all reasons that do not depend on each other. Empty: it would.
+  std::vector<error> (*check)(const config::config& settings);
 };
 
 /// Executes a command, prints its errors, one line each, and returns the exit code of the process.

@@ -42,7 +42,11 @@ result<checkpoint> checkpoint::open(const std::filesystem::path& path, std::span
   if (const auto joined = join_converted(*found); !joined) return in_file(path, joined.error());
   auto order = order_by_name(*found);
   if (!order) return in_file(path, order.error());
-  if (const auto merged = merge_adapters(*found, adapters); !merged) return merged.error();
+  if (const auto merged = merge_adapters(*found, adapters); !merged) {
+    error why = merged.error();
+    why.field = "adapter";  // not the model
+    return why;
+  }
 
   auto made = std::make_unique<impl>(
       impl{path.has_filename() ? path : path.parent_path(), std::move(*found), {}, std::move(*order)});

@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_quantised_file_has_one_format, *needs_oracle) {
     return all;
   };
   check_refused(logits({"--dtype", "bf16"}), "is quantised already (int4-32); accepted: auto");
-  check_refused(logits({"--weight-format", "head=bf16"}), "is quantised already (int4-32); accepted: auto");
+  check_refused(logits({"--weight-format", "head=bf16"}), "is quantised already (int4-32); accepted: no patterns");
   succeed(logits({"--dtype", "int4-32"}));
   const auto shown = run_skein({"inspect", in.out()});
   BOOST_TEST(shown.out.find("int4-32 (") != std::string::npos, shown.out);

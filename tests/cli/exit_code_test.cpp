@@ -151,7 +151,8 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
     more.insert(more.begin(), serve.begin(), serve.end());
     return run_skein(more);
   };
-  expect(with({"--state-dir", file}), 74, "cannot create the directory " + file + "/sessions: Not a directory");
+  expect(with({"--state-dir", file}), 64, "server.state_dir: " + file + " is not a folder");
+  expect(with({"--tls-port", "0"}), 78, "server.tls_port: requires server.tls_certificate");
   expect(with({"--unix-socket", "/tmp/" + std::string(120, 'x')}), 78, "server.unix_socket: is longer than 107 bytes");
   expect(with({"--set", "server.admin_socket=/tmp/" + std::string(120, 'x')}), 78,
          "server.admin_socket: is longer than");
@@ -213,6 +214,32 @@ BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
        {":2: server.prot: no such key; did you mean server.port?", ":3: server.port: 70000 is out of range",
         ":4: limit: no such key; did you mean limits?", ":7: log.level: must be a string"})
     BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+}
+
+/// Of faults that only a model, a vocabulary or a device can show.
+BOOST_AUTO_TEST_CASE(faults_of_files_that_settings_name, *boost::unit_test::precondition(test::have_oracle)) {
+  const test::temporary_folder folder;
+  const std::string model = "[model]\npath = '" + (test::oracle() / "models/tiny-7v0.pth").string() + "'\n";
+  const auto check = [&](const std::string& text) {
+    return run_skein({"check-config", "--config", write(folder, "skein.toml", model + text)});
+  };
+  expect(check("adapters = ['nosuch:1']\n"), 66, "skein.toml:3: model.adapters: nosuch: cannot open: ");
+  expect(check("vocab = 'nosuch'\n"), 66, "skein.toml:3: model.vocab: no such vocabulary file: nosuch");
+  expect(check("[engine]\nweight_format = 'x'\n"), 78, "skein.toml:4: engine.weight_format: x is not ");
+  expect(run_skein({"check-config", "--config", write(folder, "skein.toml", model)}, {},
+                   {{"SKEIN_ENGINE_WEIGHT_FORMAT", "x"}}),
+         78, "SKEIN_ENGINE_WEIGHT_FORMAT: engine.weight_format: x is not ");
+  expect(run_skein({"check-config", "--set", "engine.weight_format=x"}), 64, "--set: engine.weight_format: x is not ");
+  const std::string quantised = folder.path() / "int8.safetensors";
+  BOOST_REQUIRE(
+      run_skein({"convert", test::oracle() / "models/tiny-7v0.pth", quantised, "--dtype", "int8"}).exit_code == 0);
+  expect(run_skein({"check-config", "--set", "model.path=" + quantised, "--set", "engine.weight_format=head=int8"}), 64,
+         "--set: engine.weight_format: " + quantised + " is quantised already (int8)");
+  const auto both = check("vocab = 'nosuch'\n[engine]\nweight_format = 'x'\n");
+  BOOST_TEST(both.exit_code == 66);
+  BOOST_TEST(std::count(both.err.begin(), both.err.end(), '\n') == 2);
+  for (const char* needle : {":3: model.vocab: ", ":5: engine.weight_format: "})
+    BOOST_TEST(both.err.find(needle) != std::string::npos, both.err << " lacks " << needle);
 }
 
 BOOST_AUTO_TEST_CASE(words_that_are_no_command) {

@@ -177,6 +177,13 @@ BOOST_AUTO_TEST_CASE(values_that_are_refused) {
   for (const char* device : {"cpu,cuda:0", "cuda:0,hip:0", "auto,auto", "auto,cpu", ",cpu", "cpu,,cpu", "hip,cuda:1",
                              "cpu:0", too_many.c_str()})
     BOOST_TEST(with_flag("engine.device", device).faults.size() == 1u, device);
+  expect_only(in.load("engine = 5"), fault_kind::bad_value, "skein.toml:1: engine: must be a table");
+  expect_only(in.load("[[log]]\nlevel = \"info\""), fault_kind::bad_value, "skein.toml:1: log: must be a table");
+  const auto file = in.write("file", "").string();
+  for (const std::string& path : {file, file + "/below"})
+    expect_only(in.load("[server]\nstate_dir = '" + path + "'"), fault_kind::bad_value,
+                "skein.toml:2: server.state_dir: " + path + " is ");
+  BOOST_TEST(lines(in.load("[server]\nstate_dir = '" + file + "-that-comes'")) == "");
   expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");
   expect_only(with_flag("server.json_password", "yes"), fault_kind::bad_value, "is not a boolean");
   expect_only(with_flag("models.top_p", "1"), fault_kind::unknown_key, "models.top_p");
@@ -190,6 +197,8 @@ BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other) {
   BOOST_TEST(lines(in.load("[server]\nhost = \"0.0.0.0\"\npassword = \"x\"\n")) == "");
   BOOST_TEST(lines(in.load("[server]\nhost = \"0.0.0.0\"\nallow_unauthenticated = true\n")) == "");
   expect_only(in.load("[server]\ntrusted_proxies = [\"proxy\"]\n"), fault_kind::conflict, "\"proxy\"");
+  expect_only(with_flag("server.tls_port", "8443"), fault_kind::conflict, "--flag: server.tls_port: requires ");
+  BOOST_TEST(lines(in.load("[server]\ntls_port = 8443\n")) == "");  // for a certificate that a reload names
   expect_only(in.load("[limits]\nbody_bytes_max = 100000000\n"), fault_kind::conflict, "limits.body_bytes_max");
   expect_only(in.load("[limits]\nconnections_max = 10\n"), fault_kind::conflict, "limits.connections_max");
   expect_only(in.load("[limits]\nprompts_max = 100\n"), fault_kind::conflict, "limits.n_max");

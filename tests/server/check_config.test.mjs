@@ -137,6 +137,8 @@ describe('check-config and serve agree', { skip: noOracle }, () => {
       [66, `server.password_file=${at('absent.password')}`],
       [78, `server.tls_certificate=${at('torn.pth')}`, `server.tls_key=${at('torn.pth')}`],
       [78, `server.tls_certificate=${at('torn.pth')}`],
+      [78, 'server.tls_port=0'],
+      [64, `server.state_dir=${at('torn.pth')}`],
     ], [...tiny, ...cpu]);
   });
 

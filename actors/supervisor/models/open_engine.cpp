@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -61,11 +62,17 @@ request::served_model served(const config::config& c, std::string name, const en
   return m;
 }
 
+/// The same error, at least about `field`.
+error about(error why, const char* field) {
+  if (why.field.empty()) why.field = field;
+  return why;
+}
+
 #if SKEIN_FAKE_ENGINE
 result<opened_engine> open_fake(const config::config& c, std::size_t devices) {
   constexpr std::uint32_t fake_slots = 1024;
   auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
-  if (!vocabulary) return vocabulary.error();
+  if (!vocabulary) return about(vocabulary.error(), "model.vocab");
   engine::fake_engine_options options;
   options.model.vocab = std::max(options.model.vocab, (*vocabulary)->size());
   options.slots = c.engine.slots ? c.engine.slots : fake_slots;
@@ -257,14 +264,23 @@ struct named_parts {
   std::vector<cli::device_choice> devices;
 };
 
-result<named_parts> open_named(const config::config& c) {
+result<cli::opened_model> open_named_model(const config::config& c) {
   auto model = cli::open_model(c.model.path, c.model.adapters);
-  if (!model) {
-    error why = model.error();
-    if (why.field.empty()) why.field = "model.path";
-    return why;
-  }
-  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
+  if (!model) return about(model.error(), "model.path");
+  return model;
+}
+
+result<std::shared_ptr<const tokenizer::vocabulary>> open_named_vocabulary(const config::config& c,
+                                                                           const cli::opened_model& model) {
+  auto vocabulary = cli::open_vocabulary(c.model.vocab, model);
+  if (!vocabulary) return about(vocabulary.error(), c.model.vocab.empty() ? "model.path" : "model.vocab");
+  return vocabulary;
+}
+
+result<named_parts> open_named(const config::config& c) {
+  auto model = open_named_model(c);
+  if (!model) return model.error();
+  auto vocabulary = open_named_vocabulary(c, *model);
   if (!vocabulary) return vocabulary.error();
   auto devices = choose_devices(c.engine.device);
   if (!devices) return devices.error();
@@ -280,25 +296,36 @@ std::function<result<std::vector<float>>(const std::string&)> state_loader(const
 
 }  // namespace
 
-result<request::served_model> check_engine(const config::config& c) {
+std::optional<request::served_model> check_engine(const config::config& c, std::vector<error>& faults) {
   request::served_model checked;
 #if SKEIN_FAKE_ENGINE
   if (cli::split_devices(c.engine.device).front() == "fake") {
     const auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
-    if (!vocabulary) return vocabulary.error();
+    if (!vocabulary) faults.push_back(about(vocabulary.error(), "model.vocab"));
     return checked;
   }
 #endif
-  const auto named = open_named(c);
-  if (!named) return named.error();
-  cli::engine_wish wish = wish_of(c, named->devices.size(), named->devices.front().gpu != nullptr);
-  for (const auto& device : named->devices)
-    if (const auto plan = plan_slots(named->model, device, most_buffers(c, device.gpu != nullptr),
-                                     std::max(c.engine.slots, 1u), wish);
-        !plan)
-      return plan.error();
-  checked.load_state = state_loader(c, named->model.info);
-  checked.state = {named->model.info.state, dtype::f32};
+  const auto model = open_named_model(c);
+  if (!model) faults.push_back(model.error());
+  if (model) {
+    const auto vocabulary = open_named_vocabulary(c, *model);
+    if (!vocabulary) faults.push_back(vocabulary.error());
+  }
+  const auto devices = choose_devices(c.engine.device);
+  if (!devices) faults.push_back(devices.error());
+  if (!model) return std::nullopt;
+  if (devices) {
+    cli::engine_wish wish = wish_of(c, devices->size(), devices->front().gpu != nullptr);
+    for (const auto& device : *devices) {
+      const auto plan =
+          plan_slots(*model, device, most_buffers(c, device.gpu != nullptr), std::max(c.engine.slots, 1u), wish);
+      if (plan) continue;
+      faults.push_back(plan.error());
+      break;
+    }
+  }
+  checked.load_state = state_loader(c, model->info);
+  checked.state = {model->info.state, dtype::f32};
   return checked;
 }
 

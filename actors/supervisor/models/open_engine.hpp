@@ -33,7 +33,8 @@ struct load_order {
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
 /// Opens the files and devices that open_engine would, without reading weights or taking memory. Returns what
-/// open_states needs of the model. Errors: those of open_engine, except no_memory and those of the weights' values.
-[[nodiscard]] result<request::served_model> check_engine(const config::config& c);
+/// open_states needs of the model; nullopt if it cannot be opened. Appends the errors of open_engine, except no_memory
+/// and those of the weights' values: the first one, and those that are independent of it.
+[[nodiscard]] std::optional<request::served_model> check_engine(const config::config& c, std::vector<error>& faults);
 
 }  // namespace skein::supervisor
