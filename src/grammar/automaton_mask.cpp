@@ -21,8 +21,7 @@ struct level {
   const trie_node* end;
   std::uint32_t state;
   std::uint32_t characters = 0;
-  std::uint8_t left = 0;  ///< bytes that the latest character still needs
-  bool in_loop = false;   ///< only characters of the safe groups so far
+  bool in_loop = false;  ///< only characters of the safe groups so far
 };
 
 class level_stack {
@@ -238,15 +237,12 @@ void add_counted_tokens_of(const program::string_spec& of, std::uint32_t state, 
     if (limited && characters > of.most) continue;
     const auto next = of.automaton->step(level->state, node.byte);
     if (next == dfa::dead) continue;
-    const auto left = begins ? bytes_after(node.byte) : static_cast<std::uint8_t>(level->left - 1);
     const std::uint64_t least = of.least - std::min(of.least, characters);
     const std::uint64_t most = limited ? of.most - characters : ~std::uint64_t{0};
-    if (left == 0 && !of.lengths->possible(next, least, most)) continue;
+    if (!of.lengths->possible(next, least, most)) continue;
     if (node.token != no_token) take(node.token, allowed);
     if (node.children == 0) continue;
-    auto& below = open.push(trie, node, next);
-    below.characters = characters;
-    below.left = left;
+    open.push(trie, node, next).characters = characters;
   }
 }
 
@@ -255,15 +251,12 @@ bool may_continue(const program::string_spec& of, std::uint32_t state, std::uint
     const std::uint64_t least = of.least - std::min(of.least, read);
     return of.lengths->possible(state, least, of.most == program::none ? ~std::uint64_t{0} : of.most - read);
   };
-  std::uint8_t left = 0;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool begins = (byte & 0xc0) != 0x80;
-    left = begins ? bytes_after(byte) : static_cast<std::uint8_t>(left - 1);
-    if (begins) ++read;
+    if ((byte & 0xc0) != 0x80) ++read;
     if (read > of.most) return false;
     state = of.automaton->step(state, byte);
-    if (state == dfa::dead || (left == 0 && !is_possible())) return false;
+    if (state == dfa::dead || !is_possible()) return false;
   }
   return true;
 }

@@ -19,16 +19,16 @@ struct program {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   /// Which numbers of further code points lead from a state of an automaton to an accepting one, or, where texts have
-  /// no greatest length, may follow. Knows the states between code points.
+  /// no greatest length, may follow. Within a code point: after its end, whichever bytes complete it.
   struct length_table {
     struct span {
       std::uint32_t least = 0, most = none;  ///< none: no greatest one
       bool operator==(const span&) const = default;
     };
-    std::vector<std::uint32_t> number;  ///< [states] of the automaton; none: no text of whole code points leads there
+    std::vector<std::uint32_t> number;  ///< [states] of the automaton; none: no text leads there
     std::vector<std::uint32_t> begin;   ///< [numbers + 1] in `spans`
     std::vector<span> spans;            ///< of each state, in order
-    std::vector<bool> free;             ///< [numbers] no state from there on limits the length
+    std::vector<bool> free;             ///< [states between code points] no state from there on limits the length
     std::uint32_t last = 0;             ///< with room for that many code points, every state can accept
     // Instead of spans, where these are too many: the answers for 0 .. last, the last `period` of which repeat.
     std::uint32_t period = 1;

@@ -147,13 +147,19 @@ bool string_machine::feed(thread& t, unsigned char byte) const {
   return t.a != dfa::dead;
 }
 
-bool string_machine::ended_character(const thread& t) const {
+/// Some string within the limits of length begins so. The thread may be within a character, which is counted already.
+bool string_machine::has_length(const thread& t) const {
   if (t.where == thread::at::name) return true;
   const auto& spec = program_.strings[t.spec];
-  if (t.c == spec.most && is_item(t) && unique_.is_used(frames_[t.top], t.value)) return false;
   if (!spec.lengths) return true;
   const std::uint64_t least = spec.least - std::min(spec.least, t.c);
   return spec.lengths->possible(t.a, least, spec.most == program::none ? ~std::uint64_t{0} : spec.most - t.c);
+}
+
+bool string_machine::ended_character(const thread& t) const {
+  if (t.where == thread::at::name) return true;
+  if (t.c == program_.strings[t.spec].most && is_item(t) && unique_.is_used(frames_[t.top], t.value)) return false;
+  return has_length(t);
 }
 
 bool string_machine::feed_code(thread& t, char32_t code) const {
@@ -267,13 +273,13 @@ bool string_machine::read(thread& t, unsigned char byte) const {
     const std::uint32_t low = byte == 0xe0 ? 0xa0 : byte == 0xf0 ? 0x90 : 0x80;
     const std::uint32_t high = byte == 0xed ? 0x9f : byte == 0xf4 ? 0x8f : 0xbf;
     t.escape = bytes | more << 3 | low << 5 | high << 13;
-    return feed(t, byte);
+    return feed(t, byte) && has_length(t);
   }
   if ((t.escape & 7) == bytes) {
     if (byte < (t.escape >> 5 & 0xff) || byte > (t.escape >> 13 & 0xff)) return false;
     const std::uint32_t more = (t.escape >> 3 & 3) - 1;
     t.escape = more == 0 ? std::uint32_t{plain} : bytes | more << 3 | 0x80u << 5 | 0xbfu << 13;
-    return feed(t, byte) && (more > 0 || ended_character(t));
+    return feed(t, byte) && (more > 0 ? has_length(t) : ended_character(t));
   }
   return read_escape(t, byte);
 }

@@ -47,6 +47,7 @@ class string_machine {
   [[nodiscard]] bool read_escape(thread& t, unsigned char byte) const;
   [[nodiscard]] bool read_digit(thread& t, unsigned char byte) const;
   [[nodiscard]] bool feed(thread& t, unsigned char byte) const;
+  [[nodiscard]] bool has_length(const thread& t) const;
   [[nodiscard]] bool ended_character(const thread& t) const;
   [[nodiscard]] bool feed_code(thread& t, char32_t code) const;
   [[nodiscard]] bool is_listed(const thread& t) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -16,12 +17,20 @@ constexpr std::size_t spans_max = 16;  // of one state
 
 using span = program::length_table::span;
 
+/// A state within a code point: how many of its bytes follow, and the range of the next one.
+struct within {
+  std::uint32_t state;
+  unsigned more, low, high;
+  bool operator==(const within&) const = default;
+};
+
 /// States between code points that can be reached from the start, numbered in the order in which they are found, and
 /// where one code point leads from each of them.
 struct code_point_graph {
   std::vector<std::uint32_t> states;
   std::vector<std::uint32_t> begin;  ///< [states + 1] in `next`
   std::vector<std::uint32_t> next;   ///< numbers of states, each once for a state
+  std::vector<within> inner;         ///< states within code points, each once
   [[nodiscard]] std::size_t size() const { return states.size(); }
   [[nodiscard]] std::span<const std::uint32_t> after(std::size_t i) const {
     return std::span(next).subspan(begin[i], begin[i + 1] - begin[i]);
@@ -66,17 +75,15 @@ class code_point_steps {
     }
   }
 
+  /// The states within those code points.
+  [[nodiscard]] const std::vector<within>& inner() const { return seen_; }
+
  private:
   struct lead {
     std::uint8_t kind;  ///< class of the first byte
     std::uint8_t more;  ///< bytes after it, the first of which is low .. high
     unsigned low, high;
     bool operator==(const lead&) const = default;
-  };
-  struct within {
-    std::uint32_t state;
-    unsigned more, low, high;
-    bool operator==(const within&) const = default;
   };
   void add(std::vector<std::uint8_t>& to, unsigned byte) const {
     if (std::ranges::find(to, of_.class_of[byte]) == to.end()) to.push_back(of_.class_of[byte]);
@@ -107,14 +114,62 @@ result<code_point_graph> graph_of(const dfa& of, budget& work) {
     return number[state];
   };
   code_point_steps steps(of);
+  std::vector<bool> is_known(of.states());
   made.begin.push_back(0);
   if (!of.is_empty()) number_of(of.start);
   for (std::size_t i = 0; i < made.states.size(); ++i) {
     const auto first = made.next.size();
     steps.follow(made.states[i], made.next);
     if (!work.spend(50 + 2 * (made.next.size() - first))) return too_much_work(work);
+    for (const auto& each : steps.inner()) {
+      if (is_known[each.state]) continue;
+      is_known[each.state] = true;
+      made.inner.push_back(each);
+    }
     for (auto k = first; k < made.next.size(); ++k) made.next[k] = number_of(made.next[k]);
     made.begin.push_back(static_cast<std::uint32_t>(made.next.size()));
+  }
+  return made;
+}
+
+/// Where the code points may end that are begun in the states within them: sets of numbers of states. States with the
+/// same set share it.
+struct inner_ends {
+  std::vector<std::vector<std::uint32_t>> sets;
+  std::vector<std::uint32_t> set_of;  ///< [graph.inner] none: no code point ends
+};
+
+result<inner_ends> ends_of(const dfa& of, const code_point_graph& graph, const std::vector<std::uint32_t>& number,
+                           budget& work) {
+  inner_ends made;
+  made.set_of.assign(graph.inner.size(), program::none);
+  std::vector<std::uint32_t> place(of.states(), program::none), order;
+  for (std::uint32_t i = 0; i < graph.inner.size(); ++i) {
+    place[graph.inner[i].state] = i;
+    order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return graph.inner[i].more; });
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  for (const auto i : order) {
+    const auto& [state, more, low, high] = graph.inner[i];
+    std::vector<std::uint32_t> ends;
+    std::uint32_t before = dfa::dead;
+    for (unsigned byte = low; byte <= high; ++byte) {
+      const auto next = of.step(state, static_cast<unsigned char>(byte));
+      if (next == dfa::dead || next == before) continue;
+      before = next;
+      if (number[next] != program::none)
+        ends.push_back(number[next]);
+      else if (place[next] != program::none && made.set_of[place[next]] != program::none)
+        ends.insert(ends.end(), made.sets[made.set_of[place[next]]].begin(), made.sets[made.set_of[place[next]]].end());
+    }
+    if (!work.spend(100 + 5 * ends.size())) return too_much_work(work);
+    std::ranges::sort(ends);
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    if (ends.empty()) continue;
+    const auto [found, is_new] = known.try_emplace(ends, static_cast<std::uint32_t>(made.sets.size()));
+    if (is_new) made.sets.push_back(std::move(ends));
+    made.set_of[i] = found->second;
   }
   return made;
 }
@@ -131,6 +186,19 @@ code_point_graph reversed(const code_point_graph& of) {
   for (std::uint32_t i = 0; i < of.size(); ++i)
     for (const auto to : of.after(i)) made.next[fill[to]++] = i;
   return made;
+}
+
+/// Sorts spans and unites those that meet.
+void join(std::vector<span>& all) {
+  std::ranges::sort(all, {}, &span::least);
+  std::size_t kept = 0;
+  for (const auto& each : all) {
+    if (kept > 0 && (all[kept - 1].most == unlimited || each.least <= all[kept - 1].most + 1))
+      all[kept - 1].most = std::max(all[kept - 1].most, each.most);
+    else
+      all[kept++] = each;
+  }
+  all.resize(kept);
 }
 
 /// The numbers of code points from each state to an accepting one, as spans.
@@ -173,16 +241,8 @@ class span_finder {
     for (const auto to : graph_.after(i))
       for (const auto& [least, most] : spans_[to])
         if (least < most_) gathered_.push_back({least + 1, most == unlimited ? most : most + 1});
-    std::ranges::sort(gathered_, {}, &span::least);
-    std::size_t kept = 0;
-    for (const auto& each : gathered_) {
-      if (kept > 0 && (gathered_[kept - 1].most == unlimited || each.least <= gathered_[kept - 1].most + 1))
-        gathered_[kept - 1].most = std::max(gathered_[kept - 1].most, each.most);
-      else
-        gathered_[kept++] = each;
-    }
-    gathered_.resize(kept);
-    return kept <= spans_max;
+    join(gathered_);
+    return gathered_.size() <= spans_max;
   }
 
   [[nodiscard]] std::vector<std::uint32_t> least_lengths(const code_point_graph& back) const {
@@ -237,8 +297,8 @@ std::vector<std::vector<span>> greatest_lengths(const code_point_graph& graph) {
 }
 
 /// The answers for each number of code points, where spans are too many, as for `(abc)*`.
-result<void> add_rows(const dfa& of, const code_point_graph& graph, std::uint32_t most, budget& work,
-                      program::length_table& to) {
+result<void> add_rows(const dfa& of, const code_point_graph& graph, const inner_ends& inner, std::uint32_t most,
+                      budget& work, program::length_table& to) {
   std::vector<std::vector<bool>> possible{std::vector<bool>(graph.size())};
   for (std::uint32_t i = 0; i < graph.size(); ++i) possible[0][i] = of.accepting[graph.states[i]] != 0;
   // Each answer follows from the one before, so they repeat from the first that is equal to an earlier one.
@@ -261,10 +321,19 @@ result<void> add_rows(const dfa& of, const code_point_graph& graph, std::uint32_
     return error{error_kind::unsupported, "a pattern with a limit of length above 4096 is not supported", "maxLength"};
   to.last = static_cast<std::uint32_t>(possible.size() - 1);
   if (period > 0) to.period = static_cast<std::uint32_t>(period);
-  to.sums.resize(graph.size() * (possible.size() + 1));
-  for (std::size_t i = 0; i < graph.size(); ++i)
+  const auto row_size = possible.size() + 1;
+  for (const auto& each : inner.sets)
+    if (!work.spend(each.size() * row_size)) return too_much_work(work);
+  to.sums.resize((graph.size() + inner.sets.size()) * row_size);
+  const auto add_row = [&](std::size_t row, const auto& is_possible) {
     for (std::size_t k = 0; k < possible.size(); ++k)
-      to.sums[i * (possible.size() + 1) + k + 1] = to.sums[i * (possible.size() + 1) + k] + possible[k][i];
+      to.sums[row * row_size + k + 1] = to.sums[row * row_size + k] + (is_possible(possible[k]) ? 1 : 0);
+  };
+  for (std::size_t i = 0; i < graph.size(); ++i) add_row(i, [&](const auto& states) { return states[i]; });
+  for (std::size_t i = 0; i < inner.sets.size(); ++i)
+    add_row(graph.size() + i, [&](const auto& states) {
+      return std::ranges::any_of(inner.sets[i], [&](std::uint32_t end) { return states[end]; });
+    });
   return {};
 }
 
@@ -279,6 +348,15 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
   auto made = std::make_shared<program::length_table>();
   made->number.assign(of.states(), program::none);
   for (std::uint32_t i = 0; i < graph->size(); ++i) made->number[graph->states[i]] = i;
+  const auto inner = ends_of(of, *graph, made->number, work);
+  if (!inner) return inner.error();
+  for (std::size_t i = 0; i < graph->inner.size(); ++i) {
+    auto& number = made->number[graph->inner[i].state];
+    // A state that accepts whatever follows is both within and between code points.
+    if (number != program::none || inner->set_of[i] == program::none) continue;
+    const auto& ends = inner->sets[inner->set_of[i]];
+    number = ends.size() == 1 ? ends.front() : static_cast<std::uint32_t>(graph->size() + inner->set_of[i]);
+  }
   const auto keep = [&](const std::vector<std::vector<span>>& spans) -> made_table {
     made->free = free_states(*graph, spans);
     if (std::ranges::find(made->free, false) == made->free.end()) return nullptr;
@@ -288,11 +366,19 @@ result<std::shared_ptr<const program::length_table>> lengths_of(const dfa& of, s
       made->begin.push_back(static_cast<std::uint32_t>(made->spans.size()));
       made->last = std::max(made->last, each.empty() ? most : each.front().least);
     }
+    std::vector<span> either;
+    for (const auto& ends : inner->sets) {
+      either.clear();
+      for (const auto end : ends) either.insert(either.end(), spans[end].begin(), spans[end].end());
+      join(either);
+      made->spans.insert(made->spans.end(), either.begin(), either.end());
+      made->begin.push_back(static_cast<std::uint32_t>(made->spans.size()));
+    }
     return std::move(made);
   };
   if (!limited) return keep(greatest_lengths(*graph));
   if (span_finder finder(of, *graph, most); finder.run()) return keep(finder.spans());
-  if (const auto added = add_rows(of, *graph, most, work, *made); !added) return added.error();
+  if (const auto added = add_rows(of, *graph, *inner, most, work, *made); !added) return added.error();
   return made_table(std::move(made));
 }
 

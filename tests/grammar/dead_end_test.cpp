@@ -1,0 +1,123 @@
+// Random walks over allowed tokens never reach a state in which nothing is allowed, and what they write is valid.
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "grammar/schema/json_tree.hpp"
+#include "tests/grammar/accepts.hpp"
+#include "tests/grammar/small_index.hpp"
+
+namespace skein::grammar {
+namespace {
+
+using test::accepts;
+using test::is_prefix;
+using test::schema;
+using test::schema_to_generate;
+
+constexpr int steps_max = 400;
+
+/// A text of allowed tokens, which prefers those that end something or begin a character of several bytes. Empty if it
+/// does not end within the limit.
+std::string walked(const std::shared_ptr<const grammar>& of, const std::shared_ptr<const vocabulary_index>& index,
+                   std::mt19937& random) {
+  matcher m(of, index);
+  std::vector<std::uint32_t> allowed(index->words());
+  std::vector<std::string_view> all, some;
+  std::string text;
+  for (int step = 0; step < steps_max; ++step) {
+    if (m.is_finished() || (m.is_complete() && random() % 4 == 0)) return text;
+    m.fill_mask(allowed);
+    const auto wanted = random() % 3;
+    all.clear();
+    some.clear();
+    for (std::uint32_t id = 0; id < index->vocabulary().size(); ++id) {
+      const auto token = index->vocabulary().text(static_cast<token_id>(id));
+      if ((allowed[id / 32] >> (id % 32) & 1) == 0 || token.empty()) continue;
+      all.push_back(token);
+      const auto last = static_cast<unsigned char>(token.back());
+      if (wanted == 0 ? token.find_first_of("\"]},") != token.npos : wanted == 1 && last >= 0x80) some.push_back(token);
+    }
+    if (all.empty()) {
+      BOOST_ERROR("a dead end after " << text);
+      return {};
+    }
+    const auto& from = some.empty() ? all : some;
+    const auto token = from[random() % from.size()];
+    text += token;
+    BOOST_REQUIRE_MESSAGE(m.accept(token), text);
+  }
+  return {};
+}
+
+/// Walks with whole tokens and with single bytes. Returns the texts that ended.
+std::vector<std::string> walks(const std::string& text, unsigned count = 12) {
+  const auto of = schema_to_generate(text), exact = schema(text);
+  std::vector<std::string> made;
+  BOOST_TEST_CONTEXT(text) {
+    for (unsigned seed = 0; seed < count; ++seed) {
+      std::mt19937 random(seed);
+      const auto out = walked(of, seed % 2 == 0 ? test::small_index() : test::bytes_index(), random);
+      if (out.empty()) continue;
+      BOOST_TEST(accepts(exact, out), out);
+      made.push_back(out);
+    }
+    BOOST_TEST(!made.empty());
+  }
+  return made;
+}
+
+std::string pattern_schema(const std::string& pattern, const std::string& more) {
+  return R"({"type":"string","pattern":")" + pattern + "\"," + more + "}";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dead_end_test)
+
+BOOST_AUTO_TEST_CASE(patterns_with_limits_of_length) {
+  for (const auto& text : {
+           R"({"type":"object","properties":{"file":)" + pattern_schema(R"(^.*\\.(jpg|png)$)", R"("maxLength":16)") +
+               R"(},"required":["file"],"additionalProperties":false})",
+           pattern_schema("^[^@]+@[^@]+\\\\.[a-z]{2,3}$", R"("maxLength":14)"),
+           pattern_schema("x.*x.*x", R"("maxLength":12)"),
+           pattern_schema("x", R"("maxLength":6)"),
+           pattern_schema("x$", R"("maxLength":6)"),
+           pattern_schema("^[a-z\\u00e9]*xyz$", R"("maxLength":6)"),
+           pattern_schema("\\\\d{3}$", R"("maxLength":8)"),
+           pattern_schema("#[0-9a-f]{6}", R"("maxLength":10)"),
+           pattern_schema("(?=.*[A-Z])(?=.*\\\\d)", R"("maxLength":8)"),
+           pattern_schema("^(a|\\u00e9{0,2})$", R"("minLength":2)"),
+           pattern_schema("^(a{0,9}|[\\u00e0-\\u00eb]{0,2}x?)$", R"("minLength":5)"),
+           pattern_schema("^([^a]{3})*b$", R"("minLength":4,"maxLength":9)"),
+           pattern_schema("^([\\ud83d\\ude00-\\ud83d\\ude0f]{2}|\\u4e00.?)+$", R"("minLength":3,"maxLength":4)"),
+           pattern_schema("^(.{3}|a.{4}|.b{6})+$", R"("minLength":3,"maxLength":5)"),
+           std::string(R"({"type":"string","maxLength":6,"not":{"pattern":"^[^z]*$"}})"),
+           std::string(R"({"type":"string","maxLength":6,"allOf":[{"pattern":"q"},{"pattern":"j"}]})"),
+           std::string(R"({"type":"string","format":"email","maxLength":12})"),
+       })
+    walks(text);
+}
+
+/// Bytes of a character are refused when no character that begins with them leaves enough room.
+BOOST_AUTO_TEST_CASE(characters_of_several_bytes_before_the_end) {
+  const auto end = schema(pattern_schema("^.*xyz$", R"("maxLength":5)"));
+  BOOST_TEST(is_prefix(end, "\"a\xc3\xa9"));
+  BOOST_TEST(!is_prefix(end, "\"ab\xc3"));
+  BOOST_TEST(!is_prefix(end, "\"ab\xf0"));
+  BOOST_TEST(is_prefix(end, "\"a\xf0\x9f\x98\x80xyz\""));
+  // After two characters only U+E9 is one of those that may be last.
+  const auto last = schema(pattern_schema("^[a\\u00e9]{3}$|^.*b$", R"("maxLength":3)"));
+  BOOST_TEST(is_prefix(last, "\"aa\xc3\xa9"));
+  BOOST_TEST(!is_prefix(last, "\"aa\xc3\xa8"));
+  BOOST_TEST(!is_prefix(last, "\"aa\xc4"));
+  BOOST_TEST(is_prefix(last, "\"a\xc4"));
+  // Where the answers are kept for each length.
+  const auto steps = schema(pattern_schema("^(..)*(xyz)?$", R"("minLength":5,"maxLength":7)"));
+  BOOST_TEST(is_prefix(steps, "\"aaaa\xc3\xa9\xc3"));
+  BOOST_TEST(!is_prefix(steps, "\"aaaaaa\xc3"));
+  BOOST_TEST(is_prefix(steps, "\"aaaaxyz\""));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::grammar
