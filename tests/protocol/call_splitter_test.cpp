@@ -176,6 +176,19 @@ BOOST_AUTO_TEST_CASE(an_argument_may_be_named_twice) {
 }
 
 BOOST_AUTO_TEST_CASE(integers_beyond_64_bits) {
+// As deep as a grammar lets a text be.
+BOOST_AUTO_TEST_CASE(arguments_may_be_nested_deeply) {
+  for (const std::size_t depth : {64, 65, 254}) {
+    const std::string arguments = "{\"a\":" + std::string(depth - 1, '[') + "1" + std::string(depth - 1, ']') + "}";
+    for (const std::string& call :
+         {R"({"name":"add","arguments":)" + arguments + "}", R"({"arguments":)" + arguments + R"(,"name":"add"})"}) {
+      const auto out = divide("<tool_call>" + call + "</tool_call>", 90);
+      BOOST_TEST(out.text == "");
+      BOOST_TEST(out.calls == std::vector<std::string>{"add " + arguments}, boost::test_tools::per_element());
+    }
+  }
+}
+
   for (const std::string_view key : {"arguments", "parameters"})
     for (const bool at_once : {false, true}) {
       const std::string call =

@@ -154,6 +154,14 @@ BOOST_AUTO_TEST_CASE(histories_have_calls_and_results) {
              "Observation: plain\n\nAssistant: <think>\n</think");
 }
 
+BOOST_AUTO_TEST_CASE(histories_may_have_deeply_nested_arguments) {
+  const std::string arguments = R"({\"a\":)" + std::string(250, '[') + std::string(250, ']') + "}";
+  const auto r = read_tools("", R"({"messages":[{"role":"user","content":"1+1?"},
+    {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":")" +
+                                    arguments + R"("}}]},{"role":"tool","tool_call_id":"c1","content":"2"}])");
+  BOOST_TEST(prompt_of(r).find(std::string(250, '[') + std::string(250, ']') + "}}") != std::string::npos);
+}
+
 // Models write such calls, and clients send them back.
 BOOST_AUTO_TEST_CASE(histories_may_name_an_argument_twice) {
   const auto r = read_tools("", R"({"messages":[{"role":"user","content":"1+1?"},

@@ -93,6 +93,9 @@ struct json_limits {
 inline constexpr json_limits known_json{.bytes_max = std::numeric_limits<std::size_t>::max(),
                                         .depth_max = config::limits::json_depth_max + 8};
 
+/// For JSON that a model wrote, which a grammar lets be nested this deeply.
+inline constexpr json_limits written_json{.depth_max = 256, .unique_names = false};
+
 /// A parsed text. Owns up to about 12 times the text's size and frees it on destruction, so memory does not grow with
 /// the largest body ever parsed.
 class json_document {

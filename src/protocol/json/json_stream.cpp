@@ -72,7 +72,7 @@ bool json_stream::read(char c, std::string& out) {
 
 bool json_stream::begin_value(char c, std::string& out) {
   if (c == '{' || c == '[') {
-    if (open_.size() == json_limits{}.depth_max) return false;  // the object could not be read again
+    if (open_.size() == written_json.depth_max) return false;  // the object could not be read again
     open_.push_back(c);
     next_ = c == '{' ? expected::name_or_end : expected::value_or_end;
   } else if (c == '"') {

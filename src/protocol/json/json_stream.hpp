@@ -15,7 +15,7 @@ class json_stream {
   enum class phase : std::uint8_t { open, over, broken };
 
   /// Appends to `out` as far as the output is certain, and returns how many bytes of `text`, which is valid UTF-8, were
-  /// read: all, unless the object ended, a byte continues no JSON, or values are nested more deeply than json_limits.
+  /// read: all, unless the object ended, a byte continues no JSON, or values are nested more deeply than written_json.
   std::size_t push(std::string_view text, std::string& out);
   [[nodiscard]] phase now() const { return phase_; }
 

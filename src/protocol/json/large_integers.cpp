@@ -41,9 +41,8 @@ std::string with_exponents(std::string_view text) {
 }  // namespace
 
 result<json_document> parse_with_large_integers(std::string_view text) {
-  constexpr json_limits limits{.unique_names = false};
-  auto made = json_document::parse(text, limits);
-  return made ? std::move(made) : json_document::parse(with_exponents(text), limits);
+  auto made = json_document::parse(text, written_json);
+  return made ? std::move(made) : json_document::parse(with_exponents(text), written_json);
 }
 
 }  // namespace skein::protocol
