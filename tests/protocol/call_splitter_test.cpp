@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(every_form_is_found_at_every_cut) {
       {"<tool_call>{\"n\\u0061me\": \"\\u0061dd\", \"argum\\u0065nts\": {\"a\":1}}</tool_call>", "", {added}},
       // Cut within the arguments, or no JSON there: what has come of the call stays.
       {"So: <tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"b c", "So: ", {"add {\"a\":\"b c cut"}},
-      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":12", "", {"add {\"a\": cut"}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":12", "", {"add {\"a\":12 cut"}},
+      {"<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":[-1.50, tr", "", {"add {\"a\":[-1.50,tr cut"}},
       {"[1] <tool_calls>[{\"name\":\"now\",\"arguments\":{}},{\"name\":\"add\",\"arguments\":{\"a\"",
        "[1] ",
        {"now {}", "add {\"a\" cut"}},
@@ -157,8 +158,8 @@ BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {
   BOOST_TEST(more("ments\": ") == "");
   BOOST_TEST(more("{") == "add {");
   BOOST_TEST(more(" \"text\": \"one") == "\"text\":\"one");
-  BOOST_TEST(more(" two\", \"n\": 4") == " two\",\"n\":");
-  BOOST_TEST(more("2 }") == "42}.");
+  BOOST_TEST(more(" two\", \"n\": 4") == " two\",\"n\":4");
+  BOOST_TEST(more("2 }") == "2}.");
   BOOST_TEST(more("}, {\"name\": \"now\", \"arguments\": {}}") == "now {}.");
   BOOST_TEST(more(", {\"name\": \"add\", \"arguments\": {\"a\"") == "add {\"a\"");
   BOOST_TEST(more(":1}}]</tool_calls> bye") == ":1}.");
@@ -175,7 +176,6 @@ BOOST_AUTO_TEST_CASE(an_argument_may_be_named_twice) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(integers_beyond_64_bits) {
 // As deep as a grammar lets a text be.
 BOOST_AUTO_TEST_CASE(arguments_may_be_nested_deeply) {
   for (const std::size_t depth : {64, 65, 254}) {
@@ -189,6 +189,7 @@ BOOST_AUTO_TEST_CASE(arguments_may_be_nested_deeply) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(integers_beyond_64_bits) {
   for (const std::string_view key : {"arguments", "parameters"})
     for (const bool at_once : {false, true}) {
       const std::string call =

@@ -269,6 +269,10 @@ BOOST_AUTO_TEST_CASE(an_answer_with_headings_is_found_again) {
 
 BOOST_AUTO_TEST_CASE(tools_of_other_types_are_left_out_beside_functions) {
   const std::string mixed = R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"now"}},)"
+  const std::vector<tool_call> resent{{"", "add", R"({ "a" : [ ], "b":[1.50, {"\u0063}\"":{ }}]})"}};
+  BOOST_TEST(text_with_calls("", resent, turn_form::headings) ==
+             "**Tool Call:**\n```json\n{\n  \"name\": \"add\",\n  \"arguments\": {\n    \"a\": [],\n    \"b\": [\n"
+             "      1.50,\n      {\n        \"c}\\\"\": {}\n      }\n    ]\n  }\n}\n```");
                             R"({"type":"custom","custom":{"name":"patch"}}])";
   const auto r = read_tools(mixed);
   BOOST_TEST(*r.tool_names == std::vector<std::string>{"now"}, boost::test_tools::per_element());

@@ -288,6 +288,33 @@ test('responses: a call that is cut continues', async () => {
   }
 });
 
+test('responses: a call that is cut within a number keeps its digits and continues', async () => {
+  const count = { type: 'function', name: 'count', parameters: { type: 'object', properties: { n: { type: 'integer', minimum: 1e15, maximum: 9e15 } }, required: ['n'], additionalProperties: false } };
+  const request = { model: '', input: 'What is 2 + 3?', tools: [count], tool_choice: 'required', parallel_tool_calls: false, temperature: 1, seed: 1, stream: true };
+  const written = (events) => events.map((event) => (event.type === 'response.function_call_arguments.delta' ? event.delta : '')).join('');
+  const [client] = clients;
+  let cuts = 0;
+  for (let limit = 28; limit < 48 && cuts < 3; limit += 2) {
+    const events = [];
+    for await (const event of await client.responses.create({ ...request, max_output_tokens: limit })) events.push(event);
+    const { response: cut } = events.at(-1);
+    const [item] = cut.output;
+    if (cut.status !== 'incomplete' || item.type !== 'function_call' || !/\d$/.test(item.arguments)) continue;
+    ++cuts;
+    assert.equal(written(events), item.arguments);
+    assert.deepEqual((await client.responses.retrieve(cut.id)).output, cut.output);
+    const answer = await fetch(`${client.baseURL}/responses/${cut.id}/continue`,
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ max_output_tokens: 600 }) });
+    const told = (await answer.text()).split('\n').filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)));
+    const { response: whole } = told.at(-1);
+    assert.equal(whole.status, 'completed');
+    assert.ok(Number.isInteger(JSON.parse(whole.output[0].arguments).n));
+    const next = told.filter((event) => event.sequence_number >= events.length);
+    assert.equal(item.arguments + written(next), whole.output[0].arguments);
+  }
+  assert.ok(cuts > 0, 'some limit is within the number');
+});
+
 test('tools in the form of the official templates', async () => {
   const server = await serve('--device', 'cpu', '--set', 'drain.grace_ms=0', '--set', 'models.skein-demo.tool_template=headings');
   const client = new OpenAI({ apiKey: 'any', baseURL: `${server.url}/v1`, maxRetries: 0 });

@@ -286,11 +286,12 @@ void add_piece(const call_piece& piece, std::string& text, turn_form form) {
   if (!piece.ends) return;
   text += '}';
   if (const auto at = headed ? text.rfind(headed_fence) : std::string::npos; at != std::string::npos) {
-    const std::string compact = text.substr(at + headed_fence.size());
-    const auto document = parse_with_large_integers(compact);
-    if (document) {
+    std::string compact;
+    json_stream reader;
+    reader.push(std::string_view(text).substr(at + headed_fence.size()), compact);
+    if (reader.now() == json_stream::phase::over) {
       text.erase(at + headed_fence.size());
-      indent_json(text, document->root(), indented_bytes_max(compact.size()));
+      indent_json(text, compact, indented_bytes_max(compact.size()));
     }
   }
   text += "\n```";

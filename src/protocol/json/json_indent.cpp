@@ -39,17 +39,59 @@ bool write_indented(std::string& out, json_value value, std::size_t depth, std::
   return out.size() <= size_max;
 }
 
+/// The same for compact JSON.
+bool write_indented(std::string& out, std::string_view compact, std::size_t size_max) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  const auto begin_line = [&] { out.append(1, '\n').append(2 * depth, ' '); };
+  for (std::size_t i = 0; i < compact.size() && out.size() <= size_max; ++i) {
+    const char c = compact[i];
+    const bool empty = i + 1 < compact.size() && (compact[i + 1] == '}' || compact[i + 1] == ']');
+    if (quoted) {
+      out += c;
+      if (c == '\\' && i + 1 < compact.size()) out += compact[++i];
+      quoted = c != '"';
+      continue;
+    }
+    quoted = c == '"';
+    if (c == '}' || c == ']') {
+      --depth;
+      begin_line();
+    }
+    out += c;
+    if (c == ':') out += ' ';
+    if (c == '{' || c == '[') {
+      if (empty) {
+        out += compact[++i];
+        continue;
+      }
+      ++depth;
+    }
+    if (c == '{' || c == '[' || c == ',') begin_line();
+  }
+  return out.size() <= size_max;
+}
+
+std::size_t size_max_of(const std::string& out, std::size_t bytes_max) {
+  constexpr auto most = std::numeric_limits<std::size_t>::max();
+  return bytes_max > most - out.size() ? most : out.size() + bytes_max;
+}
+
 }  // namespace
 
 void indent_json(std::string& out, json_value value, std::size_t bytes_max) {
   const std::size_t before = out.size();
-  const std::size_t size_max = bytes_max > std::numeric_limits<std::size_t>::max() - before
-                                   ? std::numeric_limits<std::size_t>::max()
-                                   : before + bytes_max;
-  if (write_indented(out, value, 0, size_max)) return;
+  if (write_indented(out, value, 0, size_max_of(out, bytes_max))) return;
   out.resize(before);
   json_writer writer(out);
   copy_json(writer, value);
+}
+
+void indent_json(std::string& out, std::string_view compact, std::size_t bytes_max) {
+  const std::size_t before = out.size();
+  if (write_indented(out, compact, size_max_of(out, bytes_max))) return;
+  out.resize(before);
+  out += compact;
 }
 
 }  // namespace skein::protocol

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "protocol/json/json.hpp"
-#include "protocol/json/json_copy.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -38,10 +38,12 @@ bool json_stream::read(char c, std::string& out) {
   if (quoted_) return read_quoted(c, out);
   if (!held_.empty()) {
     if (is_word_byte(c)) {
+      if (held_.size() == word_bytes_max) return false;
       held_ += c;
-      return held_.size() <= word_bytes_max;
+      out += c;
+      return true;
     }
-    if (!end_word(out)) return false;
+    if (!end_word()) return false;
   }
   if (json_spaces.find(c) != std::string_view::npos) return true;
   switch (next_) {
@@ -79,8 +81,8 @@ bool json_stream::begin_value(char c, std::string& out) {
     quoted_ = true;
     is_name_ = false;
   } else {
+    if (!is_word_byte(c)) return false;
     held_ = c;
-    return is_word_byte(c);
   }
   out += c;
   return true;
@@ -139,16 +141,8 @@ bool json_stream::end_escape(std::string& out) {
   return true;
 }
 
-bool json_stream::end_word(std::string& out) {
-  const auto parsed = json_document::parse(held_, {});
-  if (parsed) {
-    json_writer writer(out);
-    copy_json(writer, parsed->root());
-  } else if (is_long_integer(held_)) {
-    out += held_;
-  } else {
-    return false;
-  }
+bool json_stream::end_word() {
+  if (!is_long_integer(held_) && !json_document::parse(held_, {})) return false;
   held_.clear();
   after_value();
   return true;

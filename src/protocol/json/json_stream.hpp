@@ -7,9 +7,9 @@
 
 namespace skein::protocol {
 
-/// Writes a JSON object that arrives in pieces as copy_json would write it: without white space, with each number and
-/// each character of a string in one form. The output does not depend on how the text is cut. Names that occur twice
-/// are passed on.
+/// Writes a JSON object that arrives in pieces without white space, with each character of a string in the form of
+/// copy_json, and with its numbers as they are written. The output does not depend on how the text is cut. Names that
+/// occur twice are passed on.
 class json_stream {
  public:
   enum class phase : std::uint8_t { open, over, broken };
@@ -25,7 +25,7 @@ class json_stream {
   [[nodiscard]] bool read(char c, std::string& out);
   [[nodiscard]] bool read_quoted(char c, std::string& out);
   [[nodiscard]] bool end_escape(std::string& out);
-  [[nodiscard]] bool end_word(std::string& out);
+  [[nodiscard]] bool end_word();
   [[nodiscard]] bool begin_value(char c, std::string& out);
   [[nodiscard]] bool close(char c, std::string& out);
   void after_value() { next_ = open_.empty() ? expected::object : expected::comma_or_end; }
@@ -34,7 +34,7 @@ class json_stream {
   expected next_ = expected::object;
   std::vector<char> open_;  // brackets
   bool quoted_ = false, is_name_ = false;
-  std::string held_;  // an escape, a number or a word that is not over
+  std::string held_;  // an escape that is not over; or a number or a word, which was passed on as far as it came
 };
 
 }  // namespace skein::protocol
