@@ -571,10 +571,15 @@ test('what is not done here is refused by name', options, async () => {
   await refused({ background: true, store: false }, 'background');
   await refused({ reasoning: { effort: 'infinite' } }, 'reasoning.effort');
   await refused({ max_output_tokens: 'many' }, 'max_output_tokens');
+  for (const truncation of ['weird', 5]) await refused({ truncation }, 'truncation');
+  for (const include of [['weird'], [5], [null], 'all', ['message.output_text.logprobs']]) await refused({ include }, 'include');
   const lost = `resp_${'a'.repeat(48)}`;
   await assert.rejects(client.responses.create({ ...greedy, previous_response_id: lost }),
     (e) => e.status === 404 && e.param === 'previous_response_id');
   const fine = await client.responses.create({ ...greedy, tools: [], tool_choice: 'auto', parallel_tool_calls: true, truncation: 'auto',
-    include: ['reasoning.encrypted_content'], service_tier: 'auto', prompt_cache_key: 'x', text: { verbosity: 'low' }, user: 'u' });
-  assert.equal(fine.user, 'u');
+    include: ['reasoning.encrypted_content', 'file_search_call.results', 'web_search_call.action.sources', 'web_search_call.results',
+      'code_interpreter_call.outputs', 'computer_call_output.output.image_url', 'message.input_image.image_url'], service_tier: 'auto', prompt_cache_key: 'x', text: { verbosity: 'low' }, user: 'u' });
+  assert.deepEqual([fine.user, fine.truncation], ['u', 'auto']);
+  assert.equal((await client.responses.retrieve(fine.id)).truncation, 'auto');
+  assert.equal((await client.responses.create(greedy)).truncation, 'disabled');
 });

@@ -27,6 +27,7 @@ void write_facts(json_writer& out, const response_facts& f) {
   if (f.thought_tokens_max) out.key("max_tokens").value(*f.thought_tokens_max);
   out.end_object();
   out.key("store").value(f.store);
+  out.key("truncation").value(f.auto_truncation ? "auto" : "disabled");
   out.key("text").begin_object().key("format");
   f.text_format.empty() ? out.begin_object().key("type").value("text").end_object() : out.json(f.text_format);
   out.end_object();
@@ -154,6 +155,9 @@ void read_facts(const object_reader& body, response_facts& out) {
       out.thought_tokens_max = static_cast<std::uint32_t>(*most);
   }
   out.user = body.text("user").value_or("");
+  const auto truncation = body.text("truncation").value_or("disabled");
+  out.auto_truncation = truncation == "auto";
+  if (!out.auto_truncation && truncation != "disabled") body.refuse("truncation", "must be auto or disabled");
   if (const auto text = body.object("text"))
     if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text") {
       json_writer to(out.text_format);
@@ -251,7 +255,6 @@ void write_response(json_writer& out, const response_facts& f, const response_te
                     : over              ? response_status::incomplete
                                         : response_status::in_progress);
   out.end_array();
-  out.key("truncation").value("disabled");
   out.key("usage");
   usage ? write_response_usage(out, *usage) : void(out.null());
   write_session(out, session);

@@ -31,6 +31,7 @@ struct response_facts {
   std::optional<std::uint32_t> thought_tokens_max;
   bool store = true;
   bool background = false;
+  bool auto_truncation = false;  ///< `truncation` as sent; nothing is ever cut off
   float temperature = 1, top_p = 1;
   std::uint32_t tokens_max = 0;                           ///< for the whole answer, across interruptions
   std::uint64_t hidden_before = 0;                        ///< tokens of sampled_before that usage does not count

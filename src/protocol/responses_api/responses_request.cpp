@@ -1,6 +1,7 @@
 #include "protocol/responses_api/responses_request.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -70,14 +71,32 @@ void read_items(json_value list, const object_reader& body, turn_form form, std:
   }
 }
 
+/// The values that OpenAI documents. They add data of tools and inputs that do not occur here, so they have no effect.
+constexpr std::array<std::string_view, 7> includes{
+    "web_search_call.action.sources", "web_search_call.results",
+    "code_interpreter_call.outputs",  "computer_call_output.output.image_url",
+    "file_search_call.results",       "message.input_image.image_url",
+    "reasoning.encrypted_content"};
+constexpr std::string_view log_probabilities = "message.output_text.logprobs";
+
+void read_includes(const object_reader& body) {
+  const auto list = body.array("include");
+  if (!list) return;
+  for (const auto what : list->elements()) {
+    const auto name = what.text();
+    if (name == log_probabilities) return body.refuse_unsupported("include");
+    if (!name || std::ranges::find(includes, *name) == includes.end())
+      return body.refuse("include",
+                         "must be a list of names that OpenAI documents, such as reasoning.encrypted_content");
+  }
+}
+
 /// Rejects unsupported fields that would change the answer. Fields that only name a cache, a tier or an end user are
 /// ignored.
 void refuse_what_is_not_done(const object_reader& body) {
   refuse_functions(body);
   if (body.integer("top_logprobs", 0, 20).value_or(0) > 0) body.refuse_unsupported("top_logprobs");
-  if (const auto include = body.array("include"))
-    for (const auto what : include->elements())
-      if (what.text() == "message.output_text.logprobs") body.refuse_unsupported("include");
+  read_includes(body);
   for (const auto name : {"prompt", "context_management", "moderation", "session_id", "continue"})
     if (body.value(name)) body.refuse_unsupported(name);
   if (body.integer("n", 1, 1'000'000).value_or(1) != 1) body.refuse_unsupported("n");
