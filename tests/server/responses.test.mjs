@@ -180,6 +180,40 @@ test('a conversation tells its items', options, async () => {
     (e) => e.status === 400 && /DELETE \/v1\/responses/.test(e.message));
 });
 
+test('a conversation outlives its last response, if a client made it', options, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
+  const start = () => serveTiny('--state-dir', folder, '--set', 'drain.grace_ms=0');
+  let own = await start();
+  try {
+    const { id } = (await own.post('/v1/conversations', { metadata: { k: 'v' } }, auth)).body;
+    const conversation = () => own.get(`/v1/conversations/${id}`, auth);
+    const empty = (await conversation()).body;
+    const respond = async (more) => (await own.post('/v1/responses', { ...greedy, max_output_tokens: 2, ...more }, auth)).body;
+    const remove = async (response) =>
+      assert.equal((await own.fetch(`/v1/responses/${response}`, { method: 'DELETE', headers: auth })).status, 200);
+    for (let round = 0; round < 2; ++round) {
+      const { id: made, usage } = await respond({ conversation: id, input: 'My secret.' });
+      assert.equal(usage.input_tokens, (await respond({ input: 'My secret.' })).usage.input_tokens, 'nothing before it');
+      await remove(made);
+      assert.equal((await own.get(`/v1/responses/${made}`, auth)).status, 404);
+      if (round === 0) {
+        await own.stop();
+        own = await start();
+      }
+      assert.deepEqual((await conversation()).body, empty);
+      assert.deepEqual((await own.get(`/v1/conversations/${id}/items`, auth)).body.data, []);
+      const session = (await own.get(`/v1/sessions/${id}`, auth)).body;
+      assert.deepEqual([session.title, session.versions, session.head], [null, 0, 0]);
+    }
+    const alone = await respond({});
+    await remove(alone.id);
+    assert.equal((await own.get(`/v1/sessions/${alone.id.replace('resp_', 'conv_').slice(0, 29)}`, auth)).status, 404);
+  } finally {
+    await own.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test('a conversation keeps metadata, from before its first response on', options, async () => {
   const { id, metadata } = await client.conversations.create({ metadata: { topic: 'weather', who: 'Anna' } });
   assert.deepEqual(metadata, { topic: 'weather', who: 'Anna' });

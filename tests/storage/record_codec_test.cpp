@@ -32,7 +32,8 @@ BOOST_AUTO_TEST_CASE(records_come_back_as_they_were) {
   random_cases random;
   for (int round = 0; round < 300; ++round) {
     const session_uid uid = random.below(1000);
-    const auto session = test::random_session(random, uid, random.bytes(1 + random.below(256)));
+    auto session = test::random_session(random, uid, random.bytes(1 + random.below(256)));
+    session.made_empty = random.below(2) == 1;
     BOOST_TEST((decode_session(encode_session(session)).value() == session));
     const auto version = test::random_version(random, 1 + random.below(1000), 0);
     BOOST_TEST((decode_version(encode_version(uid, version), uid).value() == version));
@@ -102,6 +103,18 @@ BOOST_AUTO_TEST_CASE(a_session_of_the_first_format_has_no_title) {
   BOOST_REQUIRE(found);
   BOOST_TEST(found->whole);
   BOOST_TEST((decode_session(encode_session(*session)).value() == *session));
+}
+
+BOOST_AUTO_TEST_CASE(only_a_session_that_was_made_empty_has_the_third_format) {
+  random_cases random;
+  auto session = test::random_session(random, 3, "anna");
+  const auto format = [&] { return encode_session(session)[4]; };
+  BOOST_TEST(format() == 2);
+  session.made_empty = true;
+  BOOST_TEST(format() == 3);
+  const auto found = session_at(encode_session(session) + "what follows");
+  BOOST_REQUIRE(found);
+  BOOST_TEST((found->whole && found->session == session));
 }
 
 BOOST_AUTO_TEST_CASE(fields_that_cannot_be_true_are_refused) {

@@ -92,6 +92,7 @@ void session_changes::handle(label_session&& q) {
     after.uid = log_.new_uid();
     after.key = q.session;
     after.created_ms = after.used_ms = ports_.wall();
+    after.made_empty = true;
   }
   if (q.title) after.title = std::move(*q.title);
   if (q.metadata) after.metadata = std::move(*q.metadata);

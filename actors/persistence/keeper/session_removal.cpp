@@ -107,11 +107,11 @@ result<void> session_removal::erase_damaged(const session_key& key) {
 
 // ---------------------------------------------------------------- versions
 
-/// Removing the last version removes the session.
+/// Removing the last version removes the session, unless a client created it before its first turn.
 void session_removal::remove_branch(const return_address& to, open_entry& entry, version_id version) {
   if (entry.busy()) return replies_.refuse(to, session_busy());
   const auto r = entry.tree->removal_of(version, ports_.wall());
-  if (r.record.versions == 0) return begin({.gone = {entry.key}, .to = to});
+  if (r.record.versions == 0 && !r.record.made_empty) return begin({.gone = {entry.key}, .to = to});
   entry.begin_removal();
   states_.forget_state(entry, version);
   // Runs after a pending write of the state.

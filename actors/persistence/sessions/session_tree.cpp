@@ -204,6 +204,14 @@ session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms
   for (const version_id id : r.gone)
     r.record.log_bytes -= std::min(r.record.log_bytes, content_bytes(*versions_.at(id)));
   r.record.used_ms = now_ms;
+  if (r.record.versions == 0) {  // as before its first turn
+    const auto& title = r.record.title;
+    if (std::ranges::any_of(r.gone, [&](version_id id) { return title_of(*versions_.at(id)) == title; }))
+      r.record.title.clear();
+    r.record.model_identity.clear();
+    r.record.initial_state.clear();
+    r.record.log_bytes = 0;
+  }
   return r;
 }
 

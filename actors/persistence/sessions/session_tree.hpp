@@ -85,7 +85,8 @@ class session_tree {
 
   /// The effect of deleting a version. A version with children is only marked as deleted; a leaf is removed, together
   /// with the marked ancestors that only it needed. If the head is deleted, the finished version with the highest
-  /// number below it becomes the head; versions above it are those that a rollback left behind.
+  /// number below it becomes the head; versions above it are those that a rollback left behind. Without versions, the
+  /// session is as before its first turn: a title that a removed turn gave it goes, too.
   struct removal {
     session_record record;  ///< the record afterwards
     std::vector<version_id> gone;

@@ -43,7 +43,7 @@ inline constexpr std::uint32_t database_format_with_forks = 2;
 /// The newest format of a kind of record; this program reads earlier formats too.
 [[nodiscard]] constexpr std::uint32_t format_of(record_kind kind) {
   switch (kind) {
-    case record_kind::session:
+    case record_kind::session: return 3;       // 2: title, metadata; 3: made_empty, only in sessions that have it
     case record_kind::session_file: return 2;  // 2: title, metadata
     case record_kind::state: return 2;         // 2: a type for each array
     default: return record_format;

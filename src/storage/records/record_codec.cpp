@@ -27,6 +27,7 @@ void session_fields(Io& io, Record& r) {
     field.text(entry.first);
     field.text(entry.second);
   });
+  if (io.format() >= 3) io.number(r.made_empty);
 }
 
 template <typename Io, typename Record>
@@ -137,8 +138,9 @@ void read_stored(record_reader& in, session_record& r) {
 
 }  // namespace
 
+/// In format 2, which earlier programs read, unless the session needs format 3.
 std::string encode_session(const session_record& record) {
-  record_writer out(record_kind::session);
+  record_writer out(record_kind::session, record.made_empty ? 3 : 2);
   session_fields(out, record);
   return std::move(out).sealed();
 }

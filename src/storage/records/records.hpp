@@ -113,6 +113,7 @@ struct session_record {
   std::int64_t created_ms = 0, used_ms = 0;
   std::string title;  ///< its first words, or the title set by a client; at most session_title_bytes_max
   session_metadata metadata;
+  bool made_empty = false;  ///< a client created it before its first turn: it stays when its last version is removed
   bool operator==(const session_record&) const = default;
 };
 

@@ -1,4 +1,5 @@
-// Shows that the sessions of a prefix are removed a few at a time, while turns of others go on.
+// Shows that the sessions of a prefix are removed a few at a time, while turns of others go on, and which sessions stay
+// without their turns.
 #include "tests/actors/persistence/keeper_bench.hpp"
 
 BOOST_AUTO_TEST_SUITE(removal_by_prefix)
@@ -90,6 +91,99 @@ BOOST_AUTO_TEST_CASE(sessions_that_are_being_removed_make_no_others_go) {
   }
   b.pump();
   BOOST_TEST(kept() + 2 >= before);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(removal_of_the_last_version)
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+void make(keeper_bench& b, const std::string& id, std::optional<std::string> title = {}) {
+  label_session making{{0, 1}, named(id), std::move(title), storage::session_metadata{{"topic", "weather"}}};
+  making.make = true;
+  (void)b.answered<done>(making);
+}
+
+/// Removes a version by its name.
+void remove_version(keeper_bench& b, const std::string& id) {
+  BOOST_TEST(b.answered<removed>(remove_session{{0, 1}, named(id)}).sessions == 1u);
+}
+
+storage::session_record record_of(keeper_bench& b, const std::string& id) { return b.described(id).session.record; }
+
+void reopen(keeper_bench& b) {
+  if (!b.on_disk) return;
+  b.end();
+  b.open();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_session_that_was_made_without_turns_is_then_as_before_the_first) {
+  for (const bool in_memory : {false, true}) {
+    keeper_bench b(in_memory);
+    b.open();
+    make(b, "s");
+    const auto before = record_of(b, "s");
+    const auto stored = b.counters.tree_bytes.load();
+    b.turn("s", {1}, "My secret.");
+    BOOST_TEST(record_of(b, "s").title == "My secret.");
+    b.pass(2s);
+    remove_version(b, "s:1");
+    auto after = record_of(b, "s");
+    BOOST_TEST(after.last_version == 1u);  // numbers are not given out again
+    after.last_version = before.last_version;
+    after.used_ms = before.used_ms;
+    BOOST_TEST((after == before));
+    b.pass(2s);
+    BOOST_TEST(b.counters.tree_bytes.load() == stored);
+    BOOST_TEST(b.states->list()->empty());
+    reopen(b);
+    BOOST_TEST(record_of(b, "s").metadata.size() == 1u);
+    const auto o = b.opened("s");
+    BOOST_TEST((o.state == session_state::fresh));
+    BOOST_TEST(o.number == 2u);
+    BOOST_TEST(o.base == storage::beginning);
+    BOOST_TEST(o.resume.feed.empty());
+    (void)b.ask<turn_committed>(b.commit_of(o, {2}, "again"));
+    BOOST_TEST(record_of(b, "s").head == 2u);
+    remove_version(b, "s:2");
+    reopen(b);
+    BOOST_TEST(record_of(b, "s").versions == 0u);
+    BOOST_TEST(b.answered<removed>(remove_session{{0, 1}, named("s")}).sessions == 1u);
+    BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 1000}).sessions.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_title_of_the_client_stays_and_forks_keep_the_turn) {
+  opened_bench b;
+  make(b, "s", "a title");
+  b.turn("s", {1}, "a");
+  b.turn("s", {2}, "b", tokens_t{1, 2});
+  BOOST_TEST(b.answered<done>(fork_session{{0, 1}, named("s"), named("t"), 2}).session.versions == 2u);
+  remove_version(b, "s:1");  // is only marked
+  BOOST_TEST(record_of(b, "s").versions == 2u);
+  remove_version(b, "s:2");
+  BOOST_TEST(record_of(b, "s").title == "a title");
+  BOOST_TEST(record_of(b, "s").versions == 0u);
+  reopen(b);
+  BOOST_TEST(record_of(b, "s").versions == 0u);
+  BOOST_TEST(b.described("t", true).versions.size() == 2u);
+  BOOST_TEST(b.opened("t").base == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_began_with_a_turn_goes) {
+  opened_bench b;
+  b.turn("s", {1}, "a");
+  remove_version(b, "s:1");
+  describe_session d;
+  d.session.id = "s";
+  b.tell(d);
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
