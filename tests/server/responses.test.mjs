@@ -363,6 +363,33 @@ test('followers that leave make room for others while the response runs', async 
   assert.equal((await slow.post(`/v1/responses/${begun.body.id}/cancel`, {}, auth)).body.status, 'cancelled');
 });
 
+test('a response that runs is removed only when it has ended', { timeout: 60000 }, async (t) => {
+  const slow = await serve('--device', 'fake', '--set', 'engine.fake_tick_us=1000', '--set', 'drain.grace_ms=0');
+  t.after(() => slow.stop());
+  const endless = { input: 'x', max_output_tokens: 1000000, logit_bias: { 0: -100 } };
+  const remove = async (path) => {
+    const answer = await slow.fetch(path, { method: 'DELETE', headers: auth });
+    return [answer.status, (await answer.json()).error];
+  };
+  const gone = new AbortController();
+  const { id } = (await slow.post('/v1/responses', { ...endless, background: true }, auth)).body;
+  const { body } = await slow.fetch('/v1/responses', { method: 'POST', signal: gone.signal, headers: auth, body: JSON.stringify({ ...endless, stream: true }) });
+  const streamed = Buffer.from((await body.getReader().read()).value).toString().match(/resp_[0-9a-f]+/)[0];
+  for (const running of [id, streamed]) {
+    const path = `/v1/responses/${running}`;
+    const [status, error] = await remove(path);
+    assert.equal(status, 409, JSON.stringify(error));
+    assert.equal(error.code, 'session_busy');
+    assert.match(error.message, /cancel it/);
+    assert.equal((await slow.post(`${path}/cancel`, {}, auth)).body.status, 'cancelled');
+    let ended;
+    do ended = (await remove(path))[0]; while (ended === 409);  // until the turn is in the log
+    assert.equal(ended, 200);
+    assert.equal((await remove(path))[0], 404);
+  }
+  gone.abort();
+});
+
 test('a long answer is followed from its beginning while it runs', async (t) => {
   const fast = await serve('--device', 'fake', '--io-threads', '2', '--set', 'engine.fake_tick_us=50', '--set', 'drain.grace_ms=0',
     '--set', 'limits.outbound_bytes_max=16777216');  // the whole stream, so that no reader is too slow

@@ -19,7 +19,9 @@ void session_removal::handle(remove_session&& q) {
   if (!q.turn.empty()) {
     const auto entry = sessions_.entry_of(q.session);
     const auto v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
-    return v ? remove_branch(q.reply, **entry, v->id) : replies_.refuse(q.reply, unknown_turn(q.turn));
+    if (v) return remove_branch(q.reply, **entry, v->id);
+    const bool runs = entry && (*entry)->answers(q.turn);
+    return replies_.refuse(q.reply, runs ? session_busy() : unknown_turn(q.turn));
   }
   if (q.with_prefix) return remove_prefixed(q);
   if (remove_as_branch(q)) return;

@@ -18,6 +18,10 @@ bool same(const return_address& a, const return_address& b) {
 
 }  // namespace
 
+bool open_entry::answers(std::string_view request_key) const {
+  return std::ranges::any_of(writers, [&](const auto& one) { return one.second.request_key == request_key; });
+}
+
 void open_entry::begin(session_tree first) {
   check(phase_ == session_phase::absent, "only a session that does not exist is made by a turn");
   uid = first.record().uid;

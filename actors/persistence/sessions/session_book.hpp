@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct open_entry {
   /// It has committed turns or was created without one; perhaps it is being removed.
   [[nodiscard]] bool exists() const { return tree && !provisional(); }
   [[nodiscard]] bool busy() const { return !writers.empty() || removing(); }
+  /// Whether a turn with this request key runs.
+  [[nodiscard]] bool answers(std::string_view request_key) const;
   /// Whether it must stay in memory.
   [[nodiscard]] bool needed() const { return busy() || unsaved || !waiting.empty() || !expected.empty(); }
 

@@ -110,7 +110,13 @@ session_question remove(const route_input& in) {
     return ask;
   };
   q.tell = [id](answer_body&) -> plain_answer { return {200, deleted(id, "response")}; };
-  q.refuse = [id](const error& why) { return in_own_words(why, unknown(id)); };
+  q.refuse = [id](const error& why) -> std::optional<plain_answer> {
+    if (why.kind != error_kind::conflict) return in_own_words(why, unknown(id));
+    const auto busy = protocol::to_http(
+        error{why.kind, "session busy: a response of its conversation is running; cancel it or wait until it ends",
+              why.field});
+    return plain_answer{busy.status, busy.body};
+  };
   return q;
 }
 

@@ -176,6 +176,31 @@ BOOST_AUTO_TEST_CASE(a_title_of_the_client_stays_and_forks_keep_the_turn) {
   BOOST_TEST(b.opened("t").base == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_turn_that_runs_is_busy_by_its_key) {
+  opened_bench b;
+  const auto removal = [](const std::string& key) {
+    remove_session q{{0, 1}, named("s")};
+    q.turn = key;
+    return q;
+  };
+  for (const auto* key : {"first", "second"}) {  // of a session that is only being made, and of a stored one
+    auto q = b.question("s");
+    q.request_key = key;
+    const auto o = b.ask<session_opened>(q);
+    b.tell(removal(key));
+    BOOST_TEST(b.refusal().field == "session_id");
+    b.tell(removal("another"));
+    BOOST_TEST((b.refusal().kind == error_kind::not_found));
+    auto c = b.commit_of(o, {1}, "a");
+    c.version.request_key = key;
+    (void)b.ask<turn_committed>(c);
+    b.tell(state_kept{o.key, nullptr});
+  }
+  BOOST_TEST(b.answered<removed>(removal("second")).sessions == 1u);
+  b.tell(removal("second"));
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+}
+
 BOOST_AUTO_TEST_CASE(a_session_that_began_with_a_turn_goes) {
   opened_bench b;
   b.turn("s", {1}, "a");
