@@ -183,6 +183,25 @@ describe('sessions on the fake engine', () => {
     }
   });
 
+  test('a file is exported up to a version', async () => {
+    for (const prompt of ['one', 'two', 'three']) answered(await raw('until', prompt));
+    const file = async (query, status = 200) => {
+      const answer = await server.fetch(`${path('until')}${query}`);
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      assert.equal(answer.status, status, `${query}: ${bytes.toString('latin1').slice(0, 200)}`);
+      return bytes;
+    };
+    for (const route of ['/state', '/export']) {
+      const copy = `until by ${route.slice(1)}`;
+      const put = await server.fetch(path(copy), { method: 'PUT', body: await file(`${route}?version=2`) });
+      assert.equal(put.status, 200);
+      assert.deepEqual((await put.json()).head, 2);
+      assert.ok((await file(`${route}?version=2`)).length < (await file(route)).length);
+      for (const missing of [0, 4, 99]) assert.match((await file(`${route}?version=${missing}`, 404)).toString(), /has no version/);
+      for (const wrong of ['x', '-1', '']) assert.match((await file(`${route}?version=${wrong}`, 400)).toString(), /"param": ?"version"/);
+    }
+  });
+
   test('two writers take turns', async () => {
     let known = await checked('two', '', 'start');
     const [a, b] = await Promise.all([raw('two', 'A'), raw('two', 'B')]);

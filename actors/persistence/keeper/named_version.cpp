@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "actors/persistence/keeper/refusals.hpp"
+
 namespace skein::persistence {
 
 result<std::optional<named_place>> find_place(open_sessions& sessions, const session_key& key) {
@@ -17,13 +19,20 @@ result<std::optional<named_place>> find_place(open_sessions& sessions, const ses
   return std::optional(named_place{&whole, name->second});
 }
 
-result<std::optional<named_session>> find_named(open_sessions& sessions, const session_key& key) {
+result<std::optional<named_session>> find_named(open_sessions& sessions, const session_key& key,
+                                                std::optional<version_id> version) {
   const auto place = find_place(sessions, key);
   if (!place) return place.error();
   if (!*place) return std::optional<named_session>();
   named_session found{(*place)->entry, {}};
   const session_tree& whole = *found.entry->tree;
-  if ((*place)->end) found.part = forked(whole, *(*place)->end, {found.entry->uid, key}, whole.record().used_ms);
+  auto end = (*place)->end;
+  if (version) {
+    const bool reached = whole.offers(*version) && (!end || whole.ways().leads_to(*version, *end));
+    if (*version == storage::beginning || !reached) return unknown(key, *version);
+    end = version;
+  }
+  if (end) found.part = forked(whole, *end, {found.entry->uid, key}, whole.record().used_ms);
   return std::optional(std::move(found));
 }
 

@@ -25,7 +25,9 @@ struct named_session {
   std::optional<session_tree> part;  ///< the path to the named version; none: the whole session
   [[nodiscard]] const session_tree& tree() const { return part ? *part : *entry->tree; }
 };
-/// As find_place, with the path to a named version as a tree.
-[[nodiscard]] result<std::optional<named_session>> find_named(open_sessions& sessions, const session_key& key);
+/// As find_place, with the path to a named version as a tree. `version`: only the path to it. Errors: also not_found if
+/// the session has no such version.
+[[nodiscard]] result<std::optional<named_session>> find_named(open_sessions& sessions, const session_key& key,
+                                                              std::optional<version_id> version = {});
 
 }  // namespace skein::persistence

@@ -71,7 +71,7 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 }  // namespace
 
 void session_files::handle(export_session&& q) {
-  const auto named = find_named(sessions_, q.session);
+  const auto named = find_named(sessions_, q.session, q.version);
   if (!named) return replies_.refuse(q.reply, named.error());
   if (!*named) return replies_.refuse(q.reply, unknown(q.session));
   const session_tree& tree = (*named)->tree();

@@ -246,6 +246,7 @@ struct export_session {
   return_address reply;
   session_key session;
   bool with_state = true;
+  std::optional<version_id> version{};  ///< only the path to it; default: the whole session
   byte_share share{};
 };
 struct import_session {

@@ -159,7 +159,9 @@ session_question export_file(const route_input& in) {
     if (!key) return key.error();
     const auto with_state = flag_field(in, "state", true);
     if (!with_state) return no_flag("state");
-    return persistence::export_session{reply, *key, *with_state};
+    const auto version = number_field(in, "version", 0, 0xffffffff);
+    if (!version) return version.error();
+    return persistence::export_session{reply, *key, *with_state, *version};
   };
   return {ask, [](answer_body& a) -> plain_answer {
             return {200, std::move(std::get<persistence::session_bytes>(a).file), "application/octet-stream"};
