@@ -183,6 +183,28 @@ describe('sessions on the fake engine', () => {
     }
   });
 
+  test('an echo is the prompt as it was sent', async () => {
+    const echoed = async (prompt) => {
+      const { status, body } = await raw('echo', prompt, { echo: true });
+      assert.equal(status, 200, JSON.stringify(body));
+      const { choices, usage } = body;
+      assert.ok(choices[0].text.startsWith(prompt), JSON.stringify(choices[0].text.slice(0, 80)));
+      return { text: choices[0].text, usage };
+    };
+    const first = await echoed('one');
+    const { usage } = await echoed('two');
+    const blank = (await server.post('/tokenize', { content: '\n\ntwo' })).body.tokens.length;
+    assert.equal(usage.prompt_tokens, blank, 'counts are of what was fed');
+    await echoed('\n\nthree');
+    const all = (await server.get('/v1/sessions/echo?transcript=true')).body.transcript.map((v) => v.prompt + v.answer).join('');
+    assert.ok(all.startsWith(`${first.text}\n\ntwo`));
+    await echoed(`${all}\n\nfour`);  // all but the end is known
+    const streamed = await (await server.fetch('/v1/completions', { method: 'POST', body: JSON.stringify(
+      { session_id: 'echo', prompt: 'five', echo: true, stream: true, temperature: 0, max_tokens: 4 }) })).text();
+    const pieces = [...streamed.matchAll(/^data: (\{.*)$/gm)].flatMap(([, json]) => JSON.parse(json).choices ?? []);
+    assert.ok(pieces.map((c) => c.text).join('').startsWith('five'), streamed);
+  });
+
   test('a file is exported up to a version', async () => {
     for (const prompt of ['one', 'two', 'three']) answered(await raw('until', prompt));
     const file = async (query, status = 200) => {

@@ -289,6 +289,7 @@ std::string answer_state::echo_text(std::uint32_t prompt) const {
   std::string bytes;
   for (token_id t : call_.prompts[prompt]) bytes += model_.vocabulary->text(t);
   bytes.erase(0, call_.echo_skips);
+  bytes.insert(0, call_.echo_known);
   tokenizer::utf8_assembler assembler;
   std::string text;
   assembler.push(bytes, text);

@@ -151,7 +151,7 @@ std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_req
 result<void> make_room_for_echo(prepared_call& call, const served_model& model, const service_settings& settings) {
   const bool streamed = call.request.stream;
   const std::size_t bytes_max = streamed ? settings.limits.outbound_bytes_max : settings.limits.response_bytes_max;
-  std::size_t bytes = 0;
+  std::size_t bytes = protocol::json_bytes(call.echo_known) * call.request.n;
   for (const auto& prompt : call.prompts) {
     bytes += echo_bytes(prompt, call.request, *model.vocabulary, call.echo_skips, bytes_max) * call.request.n;
     if (bytes <= bytes_max) continue;
@@ -182,7 +182,7 @@ bool prepared_call::stops_at(token_id token) const {
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = kept_bytes(request);
   if (!request.goes_on_after.empty()) return bytes + request.goes_on_after.size() * sizeof(token_id);
-  if (request.to_feed) return bytes + request.to_feed->text.size();
+  if (request.to_feed) return bytes + request.to_feed->text.size() + request.to_feed->known.size();
   for (const auto& m : request.messages) bytes += protocol::rendered_bytes_max(m, request.style);
   const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
   for (const auto& p : request.prompts)
@@ -191,7 +191,7 @@ std::size_t text_bytes(const generation_request& request) {
 }
 
 std::size_t held_bytes(const prepared_call& call) {
-  std::size_t bytes = kept_bytes(call.request);
+  std::size_t bytes = kept_bytes(call.request) + call.echo_known.size();
   for (const auto& p : call.prompts) bytes += held_bytes(p, call.request);
   for (const auto& p : call.priors) bytes += held_bytes(p);
   return bytes;
@@ -209,7 +209,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   std::size_t held = 0;
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one at a time: each text contains the suffix
     if (gone.stop_requested()) return error{error_kind::cancelled, "the client is gone", ""};
-    const auto fed = take_fed(request);
+    auto fed = take_fed(request);
     const auto input = [&] { return fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i); };
     auto tokens = request.goes_on_after.empty() ? tokens_of(input(), request.pad_zero, field, model, limits)
                                                 : std::exchange(request.goes_on_after, {});
@@ -217,6 +217,8 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
     if (fed) {
       call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
       call.turn_tokens = tokens_at(fed->turn_bytes, *tokens, *model.vocabulary);
+      call.echo_skips = fed->added_bytes;
+      call.echo_known = std::move(fed->known);
     }
     if (const auto sampled = sampled_before(*tokens, request); !sampled.empty())
       call.priors.push_back(std::make_shared<const std::vector<sampling::token_penalty>>(
@@ -230,7 +232,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   call.answer_bytes_max = limits.response_bytes_max;
   call.form = protocol::form_of(request);
   call.score_prompt = request.echo && request.sampling.logprobs;
-  if (request.suffix) call.echo_skips = protocol::fim_prompt("", *request.suffix).size();
+  if (request.suffix) call.echo_skips += protocol::fim_prompt("", *request.suffix).size();
   request.messages = {};  // the tokens replace them: a waiting request holds its prompt once
   request.prompts = {};
   std::string().swap(request.lead);

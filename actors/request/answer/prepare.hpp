@@ -32,7 +32,8 @@ struct prepared_call {
   std::vector<token_id> own_stop_ids;                ///< at most sampling::own_stop_ids_max
   std::string constraint_notes = {};                 ///< for answer_head
   bool score_prompt = false;                         ///< echo with logprobs
-  std::size_t echo_skips = 0;                        ///< bytes of each prompt before the client's text (fim_prompt)
+  std::size_t echo_skips = 0;                        ///< bytes of each prompt before the client's text
+  std::string echo_known = {};                       ///< the client's text before the prompt, which a session has
   /// Prompt and answer are kept up to this number of tokens, so that the call can be paused and resumed; 0: it cannot.
   std::size_t pause_tokens_max = 0;
   /// Bytes of JSON that the generated part of a whole answer may take: limits.response_bytes_max minus the echo.

@@ -149,6 +149,7 @@ answer_so_far call_request::so_far(const answer_state* answer, bool begun) const
 }
 
 void call_request::feed(protocol::fed_text text, const session_turn& turn) {
+  if (request_->echo && !request_->chat && !turn.continues()) text.known = turn.known_prompt();
   request_->to_feed = std::move(text);
   if (!turn.continues()) return;
   const persistence::version_record& unfinished = *turn.opened().unfinished;

@@ -163,6 +163,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
   part(resent_prompt_);
   protocol::fed_text fed = is_chat_ ? protocol::text_to_feed(chat_, from_) : protocol::fed_text{resent_prompt_};
   fed.text.insert(0, before_);
+  fed.added_bytes = is_chat_ ? 0 : before_.size();
   fed.turn_bytes += fed.turn_bytes > 0 ? before_.size() : 0;
   if (fed.text.empty() && opened_.base != storage::beginning)
     return error{error_kind::invalid_argument,

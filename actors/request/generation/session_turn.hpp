@@ -30,6 +30,9 @@ class session_turn {
   /// Errors: invalid_argument if the request has no new message.
   [[nodiscard]] result<protocol::fed_text> begin(persistence::session_opened opened);
 
+  /// The beginning of a raw prompt that the session has already; after begin().
+  [[nodiscard]] std::string_view known_prompt() const { return std::string_view(raw_).substr(0, from_); }
+
   /// A refusal in the terms of this route.
   [[nodiscard]] error in_own_words(error why) const;
 

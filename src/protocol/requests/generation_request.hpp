@@ -127,6 +127,8 @@ struct fed_text {
   std::string text;
   std::size_t system_bytes = 0;  ///< end of the leading system text
   std::size_t turn_bytes = 0;    ///< end of the last turn, where the opening of the answer begins
+  std::size_t added_bytes = 0;   ///< of a raw prompt: the blank line before it, which the client did not send
+  std::string known{};           ///< of an echoed raw prompt: its beginning, which the session has already
 };
 
 /// A parsed and checked generation call; all defaults are applied.
