@@ -294,7 +294,7 @@ test('responses and conversations', async () => {
   const conversation = (await ask(server, 'post', '/v1/conversations', { metadata: { topic: 'x' } })).json();
   const made = (await ask(server, 'post', '/v1/responses', { input: 'Hi', max_output_tokens: 4, conversation: conversation.id, instructions: 'Be brief.' })).json();
   await ask(server, 'post', '/v1/responses', { input: talk, max_output_tokens: 4, stream: true, reasoning: { effort: 'low' } });
-  await ask(server, 'post', '/v1/responses', { input: 'x', max_output_tokens: 4, background: true, previous_response_id: made.id });
+  const behind = (await ask(server, 'post', '/v1/responses', { input: 'x', max_output_tokens: 4, background: true, previous_response_id: made.id })).json();
   await ask(server, 'post', '/v1/responses', {}, 400);
   const one = `/v1/responses/${made.id}`;
   await ask(server, 'get', one, undefined, 200, {}, '/v1/responses/{}');
@@ -302,7 +302,8 @@ test('responses and conversations', async () => {
   await ask(server, 'get', '/v1/responses/none', undefined, 404, {}, '/v1/responses/{}');
   await ask(server, 'get', `${one}/input_items?order=asc&limit=5`, undefined, 200, {}, '/v1/responses/{}/input_items');
   await ask(server, 'post', `${one}/continue`, { max_output_tokens: 4 }, 200, {}, '/v1/responses/{}/continue');
-  await ask(server, 'post', `${one}/cancel`, undefined, 200, {}, '/v1/responses/{}/cancel');
+  await ask(server, 'post', `/v1/responses/${behind.id}/cancel`, undefined, 200, {}, '/v1/responses/{}/cancel');
+  await ask(server, 'post', `${one}/cancel`, undefined, 400, {}, '/v1/responses/{}/cancel');
   const of = `/v1/conversations/${conversation.id}`;
   const it = '/v1/conversations/{}';
   await ask(server, 'get', of, undefined, 200, {}, it);

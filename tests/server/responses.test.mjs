@@ -390,6 +390,16 @@ test('a response that runs is removed only when it has ended', { timeout: 60000 
   gone.abort();
 });
 
+test('one that has ended is cancelled only if it was in the background', options, async () => {
+  const base = { ...greedy, max_output_tokens: 2 };
+  const { id } = await client.responses.create(base);
+  await assert.rejects(client.responses.cancel(id), (e) => e.status === 400 && /background/.test(e.message));
+  const behind = await client.responses.create({ ...base, background: true });
+  let now;
+  do now = await client.responses.retrieve(behind.id); while (['queued', 'in_progress'].includes(now.status));
+  assert.equal((await client.responses.cancel(behind.id)).status, now.status);
+});
+
 test('a long answer is followed from its beginning while it runs', async (t) => {
   const fast = await serve('--device', 'fake', '--io-threads', '2', '--set', 'engine.fake_tick_us=50', '--set', 'drain.grace_ms=0',
     '--set', 'limits.outbound_bytes_max=16777216');  // the whole stream, so that no reader is too slow

@@ -24,6 +24,13 @@ error not_begun(const std::string& id) {
   return {error_kind::conflict, "the response '" + id + "' is being prepared for another client; try again soon", ""};
 }
 
+error not_in_background() {
+  return {error_kind::invalid_argument,
+          "the response has ended and was not created with background: true; only responses in the background can be "
+          "cancelled then",
+          ""};
+}
+
 connection::header_list stream_headers(connection::header_list headers) {
   headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
   headers.emplace_back("X-Accel-Buffering", "no");
@@ -89,6 +96,8 @@ result<told_response> read_response(const persistence::version_record& version, 
   const auto known = protocol::read_logged(logged);
   if (!known) return known.error();
   const protocol::response_outcome& end = known->outcome;
+  const bool may_cancel = known->facts.background || end.parked || end.status == protocol::response_status::cancelled;
+  if (question.what == task::cancel && !may_cancel) return not_in_background();
   const bool goes_on = question.what == task::go_on, streams = question.what == task::stream || goes_on;
   if (streams) {
     bytes += protocol::event_bytes(known->facts, known->text, question.how.after);
