@@ -12,7 +12,7 @@ namespace skein::kernels {
 namespace {
 
 /// Matches a pattern in which * is any text, without recursion: after a mismatch, the last * takes one character more.
-bool matches(std::string_view pattern, std::string_view text) {
+bool is_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = pattern.npos, taken = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -72,6 +72,7 @@ result<std::vector<weight_plan::rule>> parse_rules(std::string_view text) {
           "weight_format: " + std::string(one) +
               " is not PATTERN=FORMAT or PATTERN@FIRST-LAST=FORMAT; formats: " + std::string(weight_format_names),
           "weight_format");
+    rule->written = one;
     rules.push_back(std::move(*rule));
   }
   return rules;
@@ -128,11 +129,20 @@ bool weight_plan::has(weight_element element) const {
 weight_format weight_plan::of(const tensor_spec& spec, std::uint32_t layer) const {
   const weight_format base = format_of(base_).value_or(weight_format{});
   if (spec.transposed || spec.name == "emb.weight") return base;
+  const std::string_view name = pattern_name(spec);
+  for (const rule& each : rules_)
+    if (each.matches(name, layer)) return each.format;
+  return base;
+}
+
+std::string_view weight_plan::pattern_name(const tensor_spec& spec) {
   std::string_view name = spec.name;
   if (name.ends_with(".weight")) name.remove_suffix(7);
-  for (const rule& each : rules_)
-    if (layer >= each.first_layer && layer < each.end_layer && matches(each.pattern, name)) return each.format;
-  return base;
+  return name;
+}
+
+bool weight_plan::rule::matches(std::string_view name, std::uint32_t layer) const {
+  return layer >= first_layer && layer < end_layer && is_match(pattern, name);
 }
 
 }  // namespace skein::kernels

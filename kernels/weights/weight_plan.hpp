@@ -18,6 +18,10 @@ class weight_plan {
     std::string pattern;  ///< of a tensor's name without ".weight", e.g. "att.key", "ffn.*", "head"; * is any text
     weight_format format;
     std::uint32_t first_layer = 0, end_layer = ~0u;  ///< only in these layers
+    std::string written = {};                        ///< an override's text, "ffn.*@0-7=int8"; empty: another rule
+
+    /// `name` as from pattern_name.
+    [[nodiscard]] bool matches(std::string_view name, std::uint32_t layer) const;
   };
 
   /// Every matrix in one type. A type that is no format of matrices is refused by the maker that gets the plan.
@@ -45,6 +49,9 @@ class weight_plan {
   [[nodiscard]] bool has(weight_element element) const;
   /// The format of a matrix of a layer, or of one outside of the layers (layer 0).
   [[nodiscard]] weight_format of(const tensor_spec& spec, std::uint32_t layer) const;
+  /// The name of a tensor as patterns name it.
+  [[nodiscard]] static std::string_view pattern_name(const tensor_spec& spec);
+  [[nodiscard]] const std::vector<rule>& rules() const { return rules_; }
   /// For logs and /v1/models: the name it was parsed from.
   [[nodiscard]] const std::string& name() const { return name_; }
 

@@ -10,6 +10,7 @@
 #include "base/log/log.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/cpu_engine.hpp"
+#include "kernels/weights/unmatched_patterns.hpp"
 #include "model/files/file_bytes.hpp"
 #include "model/nonfinite.hpp"
 #include "model/repository/tokenizer_json.hpp"
@@ -105,8 +106,14 @@ result<kernels::weight_plan> formats_of(const model::checkpoint& file, const eng
   return kernels::weight_plan::parse(name, wish.weight_format, stored);
 }
 
-result<kernels::weight_plan> wished_formats(const model::checkpoint& file, const engine_wish& wish, dtype stored) {
-  return file.dtype().empty() ? formats_of(file, wish, stored) : formats_in(file, wish, stored);
+result<kernels::weight_plan> wished_formats(const opened_model& model, const engine_wish& wish, dtype stored) {
+  const bool is_quantised = !model.file.dtype().empty();
+  auto formats = is_quantised ? formats_in(model.file, wish, stored) : formats_of(model.file, wish, stored);
+  if (!formats || wish.weight_format.empty()) return formats;
+  const auto weights = model::bind(model.file, model.info);
+  if (!weights) return weights.error();
+  if (const auto matched = kernels::refuse_unmatched_patterns(*weights, *formats); !matched) return matched.error();
+  return formats;
 }
 
 result<kernels::gpu::invariance> invariance_of(const std::string& name) {
@@ -120,7 +127,7 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
 
 result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const opened_model& model) {
   const dtype stored = engine::stored_type(model.info);
-  auto formats = wished_formats(model.file, wish, stored);
+  auto formats = wished_formats(model, wish, stored);
   if (!formats) return formats.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument,
@@ -137,7 +144,7 @@ result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const op
 
 result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish,
                                                const opened_model& model) {
-  const auto formats = wished_formats(model.file, wish, dtype::f16);
+  const auto formats = wished_formats(model, wish, dtype::f16);
   if (!formats) return formats.error();
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
@@ -281,7 +288,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
   const auto device = choose_device(wish.device);
   if (!device) return device.error();
-  if (const auto formats = formats_of(model.file, wish, dtype::f16); !formats) return formats.error();
+  if (const auto formats = wished_formats(model, wish, dtype::f16); !formats) return formats.error();
   if (wish.refuse_nonfinite)
     if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
       return model::nonfinite_tensor(model.file, found);

@@ -230,6 +230,8 @@ BOOST_AUTO_TEST_CASE(faults_of_files_that_settings_name, *boost::unit_test::prec
                    {{"SKEIN_ENGINE_WEIGHT_FORMAT", "x"}}),
          78, "SKEIN_ENGINE_WEIGHT_FORMAT: engine.weight_format: x is not ");
   expect(run_skein({"check-config", "--set", "engine.weight_format=x"}), 64, "--set: engine.weight_format: x is not ");
+  expect(check("[engine]\nweight_format = 'ffn.kye=int4'\n"), 78,
+         "skein.toml:4: engine.weight_format: ffn.kye=int4 matches no matrix of the model; ");
   const std::string quantised = folder.path() / "int8.safetensors";
   BOOST_REQUIRE(
       run_skein({"convert", test::oracle() / "models/tiny-7v0.pth", quantised, "--dtype", "int8"}).exit_code == 0);
@@ -272,6 +274,7 @@ BOOST_AUTO_TEST_CASE(no_such_device, *boost::unit_test::precondition(test::have_
   };
   expect(with("--device", "cuda:0"), 69, "cuda:0");
   expect(with("--dtype", "int3"), 64, "int3");
+  expect(with("--weight-format", "head=int8,ffn.kye=int4"), 64, "ffn.kye=int4 matches no matrix of the model; ");
   expect(with("--vocab", "/nonexistent/v.txt"), 66, "/nonexistent/v.txt");
   expect(run_skein({"generate", "--model", model, "--tokens", "256"}), 64, "256");
 }

@@ -8,6 +8,7 @@
 
 #include "base/weight_format_names.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/unmatched_patterns.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
@@ -200,6 +201,29 @@ BOOST_AUTO_TEST_CASE(a_plan_chooses_by_recipe_and_overrides) {
 
   BOOST_TEST(!weight_plan(dtype::bf16).quantised());
   BOOST_TEST(name_of(dtype::f16, "att.key.weight", 0) == "fp16");
+}
+
+BOOST_AUTO_TEST_CASE(a_pattern_that_matches_no_matrix_is_told) {
+  const model_dims sizes{3, 64, 1, 64, 96, 40, 3, 2, 5, 6};
+  const test::random_rwkv7 model(sizes, dtype::f32, 7);
+  const auto check = [&](const std::string& patterns) {
+    return refuse_unmatched_patterns(model.weights(), *weight_plan::parse("int4", patterns, dtype::f32));
+  };
+  for (const char* patterns : {"", "head=int8", "ffn.key=int8", "*=int8", "att.*@0-2=int8", "ffn.value@2-77=nf4",
+                               "*.key@1=fp16", "head@0=int8", "ffn.*=int8,ffn.key=nf4"})
+    BOOST_TEST(check(patterns).has_value(), patterns);
+  for (const char* patterns :
+       {"ffn.kye=int8", "blocks.0.att.key=int8", "ffn.key.weight=int8", "ffn.key@3=int4", "head@1=int8", "emb=int8",
+        "att.w0=int8", "att.w1=int8", "att.r_k=int8", "ln_out=int8", "att.gate=int8"}) {
+    const auto told = check(std::string("head=int8,") + patterns + ",nothing=nf4");
+    BOOST_REQUIRE_MESSAGE(!told, patterns);
+    BOOST_TEST((told.error().kind == error_kind::invalid_argument));
+    BOOST_TEST(told.error().field == "weight_format");
+    BOOST_TEST(told.error().message ==
+               std::string("weight_format: ") + patterns +
+                   " matches no matrix of the model; its matrices: head, att.receptance, att.key, att.value, "
+                   "att.output, ffn.key, ffn.value; layers: 0 to 2");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_by_field) {

@@ -48,8 +48,8 @@ async function agree(rows, shared = []) {
 
 const formats = ['auto', 'fp32', 'bf16', 'fp16', 'int8', 'int8-32', 'int8-128', 'fp8', 'int4', 'int4-32', 'int4-128', 'nf4', 'nf4-32', 'nf4-128'];
 const refused_formats = ['fp6', 'fp8-32', 'fp8-64', 'fp8-128', 'int3', 'int8-16', 'int8-64', 'INT8', ''];
-const rules = ['head=int8', 'ffn.*=nf4', 'ffn.*@0-1=int8-32', 'ffn.*=fp8', 'att.key@0=int4', 'emb=int8', 'no.such.matrix=int8', '*=int4-128', 'head=fp16', 'ffn.*=int8,head=nf4'];
-const refused_rules = ['ffn.*', '=int8', 'ffn.*=', 'ffn.*=int5', 'ffn.*=int8-16', 'ffn.*@=int8', 'ffn.*@3-1=int8', 'ffn.*@a-b=int8', 'ffn.*@0-4294967295=int8'];
+const rules = ['head=int8', 'ffn.*=nf4', 'ffn.*@0-1=int8-32', 'ffn.*=fp8', 'att.key@0=int4', '*=int4-128', 'head=fp16', 'ffn.*=int8,head=nf4'];
+const refused_rules = ['ffn.*', '=int8', 'ffn.*=', 'ffn.*=int5', 'ffn.*=int8-16', 'ffn.*@=int8', 'ffn.*@3-1=int8', 'ffn.*@a-b=int8', 'ffn.*@0-4294967295=int8', 'emb=int8', 'ffn.kye=int8', 'blocks.0.att.key=int8', 'ffn.key@77=int8', 'att.gate=int8', 'att.w1=int8', 'head=int8,att.w0=int8'];
 
 describe('check-config and serve agree', { skip: noOracle }, () => {
   const tiny = oracle && [`model.path=${model('tiny-7v0.pth')}`];
