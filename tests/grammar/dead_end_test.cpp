@@ -118,6 +118,45 @@ BOOST_AUTO_TEST_CASE(characters_of_several_bytes_before_the_end) {
   BOOST_TEST(is_prefix(steps, "\"aaaaxyz\""));
 }
 
+/// Within 24 bytes a number comes to an end that its bounds and multiples allow.
+BOOST_AUTO_TEST_CASE(numbers_end) {
+  const auto check = [](const std::string& rules, std::size_t bytes_max) {
+    const auto made = walks("{" + rules + "}");
+    BOOST_TEST(made.size() == 12u, rules);
+    for (auto text : made) {
+      std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
+      BOOST_TEST(text.size() <= bytes_max, text << " for " << rules);
+    }
+  };
+  for (const char* const multiple : {"2", "7", "60", "365", "1000", "1024", "2500", "9973"})
+    check(R"("type":"integer","multipleOf":)" + std::string(multiple), 24);
+  for (const char* const multiple : {"0.125", "0.001", "9.99"})
+    check(R"("type":"number","multipleOf":)" + std::string(multiple), 24);
+  check(R"("type":"integer","multipleOf":9973,"minimum":1)", 24);
+  check(R"("type":"integer","not":{"multipleOf":7})", 24);
+  check(R"("type":"number")", 24);
+  check(R"("type":"number","exclusiveMinimum":0,"maximum":0.001)", 24);
+  const std::string large = "1000000000000000000000000000007";
+  check(R"("type":"integer","minimum":)" + large, large.size());
+  check(R"("enum":[5,)" + large + "]", large.size());
+  const auto both = schema_to_generate(R"({"anyOf":[{"const":)" + large + R"(},{"type":"integer","maximum":99}]})");
+  BOOST_TEST(accepts(both, large));
+  BOOST_TEST(accepts(both, "99"));
+}
+
+/// The last digit that fits makes the number a multiple.
+BOOST_AUTO_TEST_CASE(numbers_at_the_limit_of_length) {
+  const auto of = schema_to_generate(R"({"type":"integer","multipleOf":1000})");
+  const std::string digits = "111111111111111111111";
+  BOOST_TEST(accepts(of, digits + "000"));
+  BOOST_TEST(!is_prefix(of, digits + "1"));
+  BOOST_TEST(!is_prefix(of, digits + "0000"));
+  const auto different = schema_to_generate(R"({"type":"array","items":{"type":"integer"},"uniqueItems":true})");
+  const std::string item = digits + "111";
+  BOOST_TEST(is_prefix(different, "[" + item + "," + digits + "112]"));
+  BOOST_TEST(!is_prefix(different, "[" + item + "," + item));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace skein::grammar

@@ -390,7 +390,7 @@ test('a response that runs is removed only when it has ended', { timeout: 60000 
   gone.abort();
 });
 
-test('one that has ended is cancelled only if it was in the background', options, async () => {
+test('one that has ended is cancelled only if it was in the background', { ...options, timeout: 60000 }, async () => {
   const base = { ...greedy, max_output_tokens: 2 };
   const { id } = await client.responses.create(base);
   await assert.rejects(client.responses.cancel(id), (e) => e.status === 400 && /background/.test(e.message));

@@ -15,6 +15,27 @@ std::array<unsigned char, 256> first_bytes(const dfa& of) {
   return first;
 }
 
+/// The states before each state, as a list per target in one array.
+struct reverse_edges {
+  std::vector<std::uint32_t> begin, from;
+};
+
+reverse_edges edges_into(const dfa& of) {
+  reverse_edges made;
+  made.begin.assign(of.states() + 1, 0);
+  for (const auto to : of.next) ++made.begin[to];
+  for (std::size_t i = 0, sum = 0; i <= of.states(); ++i) {
+    const auto here = made.begin[i];
+    made.begin[i] = static_cast<std::uint32_t>(sum);
+    sum += here;
+  }
+  made.from.resize(of.next.size());
+  auto fill = made.begin;
+  for (std::size_t i = 0; i < of.next.size(); ++i)
+    made.from[fill[of.next[i]]++] = static_cast<std::uint32_t>(i / of.classes);
+  return made;
+}
+
 class subset_construction {
  public:
   subset_construction(const nfa& from, budget& work)
@@ -213,20 +234,30 @@ std::uint32_t dfa::match(std::string_view text) const {
   return accepting[state];
 }
 
+void dfa::add_needs() {
+  const auto edges = edges_into(*this);
+  const auto &begin = edges.begin, &from = edges.from;
+  needs.assign(states(), unreachable);
+  std::vector<std::uint32_t> pending;
+  for (std::uint32_t s = 1; s < states(); ++s)
+    if (accepting[s] != 0) {
+      needs[s] = 0;
+      pending.push_back(s);
+    }
+  for (std::size_t k = 0; k < pending.size(); ++k) {
+    const auto s = pending[k];
+    for (auto i = begin[s]; i < begin[s + 1]; ++i)
+      if (needs[from[i]] == unreachable) {
+        needs[from[i]] = static_cast<std::uint16_t>(std::min<unsigned>(needs[s] + 1u, unreachable - 1u));
+        pending.push_back(from[i]);
+      }
+  }
+}
+
 void dfa::finish() {
   const std::size_t count = states();
-  // Edges in reverse, as a list per target in one array.
-  std::vector<std::uint32_t> begin(count + 1, 0);
-  for (const auto to : next) ++begin[to];
-  for (std::size_t i = 0, sum = 0; i <= count; ++i) {
-    const auto here = begin[i];
-    begin[i] = static_cast<std::uint32_t>(sum);
-    sum += here;
-  }
-  std::vector<std::uint32_t> from(next.size());
-  auto fill = begin;
-  for (std::size_t i = 0; i < next.size(); ++i) from[fill[next[i]]++] = static_cast<std::uint32_t>(i / classes);
-
+  const auto edges = edges_into(*this);
+  const auto &begin = edges.begin, &from = edges.from;
   const auto reach_back = [&](std::vector<bool>& marked) {
     std::vector<std::uint32_t> pending;
     for (std::uint32_t s = 0; s < count; ++s)

@@ -23,6 +23,10 @@ struct dfa {
   std::vector<std::uint32_t> accepting;  ///< [states] labels; 0: does not accept
   std::vector<bool> open;                ///< [states] no byte sequence from here reaches the dead state
 
+  static constexpr std::uint16_t unreachable = 0xffff;
+  /// [states] bytes of the shortest text from each to an accepting one; unreachable from the dead one.
+  std::vector<std::uint16_t> needs;
+
   [[nodiscard]] std::size_t states() const { return accepting.size(); }
   [[nodiscard]] std::uint32_t step(std::uint32_t state, unsigned char byte) const {
     return next[std::size_t{state} * classes + class_of[byte]];
@@ -31,6 +35,8 @@ struct dfa {
   /// The label of a whole text; 0: not accepted.
   [[nodiscard]] std::uint32_t match(std::string_view text) const;
 
+  /// Fills `needs`. Only automata of numbers have it.
+  void add_needs();
   /// Redirects all states that cannot accept to the dead one, and fills `open`. The builders below call it.
   void finish();
 };

@@ -22,7 +22,7 @@ struct limits {
   std::uint32_t stacks_max = 2'048;         ///< parallel stacks of one matcher
   std::uint32_t visits_max = 16'384;        ///< instructions of rules that a matcher follows between two bytes
   std::uint32_t whitespace_max = 256;       ///< bytes of white space between two tokens of JSON
-  std::uint32_t number_bytes_max = ~0u;     ///< of a number that is complete; beyond, no digit follows
+  std::uint32_t number_bytes_max = ~0u;     ///< of a number, unless its bounds or constants need more
   bool plain_numbers = false;               ///< integers as digits only, small exponents, constants in one form
   bool plain_texts = false;                 ///< names and constants without escape sequences that they do not need
   bool calls = false;                       ///< "name" comes before "arguments" in objects of these two names

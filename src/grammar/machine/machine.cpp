@@ -124,13 +124,11 @@ void machine::step_one(thread t, unsigned char byte, std::vector<thread>& out) {
     case at::string:
     case at::name: read_string(t, byte, out); return;
     case at::number: {
-      const auto& number = *program_.nodes[t.spec].number;
-      const auto bytes_max = program_.bounds.number_bytes_max;
-      const bool full = t.b >= bytes_max && number.accepting[t.a] != 0;
-      const auto next = full ? dfa::dead : number.step(t.a, byte);
+      const auto& node = program_.nodes[t.spec];
+      const auto next = node.number_step(t.a, byte, t.b + 1);
       if (next != dfa::dead) {
         t.a = next;
-        if (t.b < bytes_max && bytes_max != ~0u) ++t.b;
+        if (node.limits_numbers()) ++t.b;
         if (t.value != 0) digest::add_number_byte(t, byte);
         if (t.value == 0 || unique_.has_number(t)) out.push_back(t);
       } else {
@@ -224,8 +222,8 @@ void machine::begin_value(const thread& t, unsigned char byte, std::vector<threa
     default: break;
   }
   if (!node.number) return;
-  const auto state = node.number->step(node.number->start, byte);
-  const std::uint32_t counted = program_.bounds.number_bytes_max == ~0u ? 0 : 1;
+  const auto state = node.number_step(node.number->start, byte, 1);
+  const std::uint32_t counted = node.limits_numbers() ? 1 : 0;
   if (state == dfa::dead) return;
   thread made{.where = at::number, .top = t.top, .spec = t.spec, .a = state, .b = counted};
   if (t.top != program::none && frames_[t.top].digested) {

@@ -94,6 +94,13 @@ struct program {
   struct node {
     bool null = false, truth = false, falsehood = false;
     std::shared_ptr<const dfa> number;  ///< null: no number
+    std::uint32_t number_bytes_max = none;
+    [[nodiscard]] bool limits_numbers() const { return number_bytes_max != none; }
+    /// The state after one more byte, which is the given number of it; dead if no number within the limit follows.
+    [[nodiscard]] std::uint32_t number_step(std::uint32_t state, unsigned char byte, std::uint32_t bytes) const {
+      const auto next = number->step(state, byte);
+      return !limits_numbers() || bytes + number->needs[next] <= number_bytes_max ? next : dfa::dead;
+    }
     std::vector<std::uint32_t> strings, arrays, objects;
     bool satisfiable = false;
   };

@@ -85,7 +85,7 @@ struct thread {
     value,         ///< before a value of node `spec`
     string,        ///< in a string
     name,          ///< in a name of an object
-    number,        ///< in a number of node `spec`; a: state
+    number,        ///< in a number of node `spec`; a: state, b: bytes read, if their number is limited
     word,          ///< in true, false or null; spec: which, a: bytes read
     object_open,   ///< after {
     next_name,     ///< after , in an object

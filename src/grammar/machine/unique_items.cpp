@@ -80,7 +80,9 @@ bool unique_items::has_literal(const thread& t) const {
   return has_literal(frames_[t.top], spec, t.a, t.b);
 }
 
-bool unique_items::has_number(const frame& array, const dfa& of, const thread& t, std::uint32_t& visits) const {
+bool unique_items::has_number(const frame& array, const program::node& node, const thread& t) const {
+  const auto& of = *node.number;
+  std::uint32_t visits = 0;
   if (of.accepting[t.a] != 0 && !is_used(array, digest::of_number(t))) return true;
   std::vector<thread> open{t};
   while (!open.empty()) {
@@ -88,11 +90,12 @@ bool unique_items::has_number(const frame& array, const dfa& of, const thread& t
     open.pop_back();
     for (const char c : number_bytes) {
       const auto byte = static_cast<unsigned char>(c);
-      const auto next = of.step(here.a, byte);
+      const auto next = node.number_step(here.a, byte, here.b + 1);
       if (next == dfa::dead) continue;
       if (++visits > number_visits_max) return true;
       thread longer = here;
       longer.a = next;
+      ++longer.b;
       digest::add_number_byte(longer, byte);
       if (of.accepting[next] != 0 && !is_used(array, digest::of_number(longer))) return true;
       open.push_back(longer);
@@ -103,8 +106,7 @@ bool unique_items::has_number(const frame& array, const dfa& of, const thread& t
 
 bool unique_items::has_number(const thread& t) const {
   if (t.top == program::none || !is_unique(frames_[t.top])) return true;
-  std::uint32_t visits = 0;
-  return has_number(frames_[t.top], *program_.nodes[t.spec].number, t, visits);
+  return has_number(frames_[t.top], program_.nodes[t.spec], t);
 }
 
 bool unique_items::has_value(const frame& array, std::uint32_t node) const {
@@ -120,8 +122,7 @@ bool unique_items::has_value(const frame& array, std::uint32_t node) const {
   if (!of.number) return false;
   thread t{.where = thread::at::number, .spec = node, .a = of.number->start};
   digest::begin_number(t);
-  std::uint32_t visits = 0;
-  return has_number(array, *of.number, t, visits);
+  return has_number(array, of, t);
 }
 
 }  // namespace skein::grammar

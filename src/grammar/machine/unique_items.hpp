@@ -49,7 +49,7 @@ class unique_items {
  private:
   [[nodiscard]] bool has_literal(const frame& array, const program::string_spec& of, std::uint32_t first,
                                  std::uint32_t last) const;
-  [[nodiscard]] bool has_number(const frame& array, const dfa& of, const thread& t, std::uint32_t& visits) const;
+  [[nodiscard]] bool has_number(const frame& array, const program::node& node, const thread& t) const;
 
   const program& program_;
   const frame_store& frames_;

@@ -23,6 +23,13 @@ std::string key_of(const number_rules& r) {
   return key;
 }
 
+result<std::shared_ptr<const dfa>> shared_number(result<dfa> made, budget& work) {
+  if (!made) return made.error();
+  if (!work.spend(made->next.size())) return too_much_work(work);
+  made->add_needs();
+  return std::make_shared<const dfa>(std::move(*made));
+}
+
 /// Rules without bounds other than 0 are the same in most schemas; the process keeps their automata.
 bool is_common(const number_rules& r) {
   return r.multiples.empty() && r.not_multiples.empty() && r.excluded.empty() &&
@@ -160,8 +167,7 @@ result<std::shared_ptr<const dfa>> scalar_builder::number(const number_rules& ru
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
   const auto build = [&](budget& with) -> result<std::shared_ptr<const dfa>> {
     auto made = number_automaton(own, with);
-    if (!made) return made.error();
-    return std::make_shared<const dfa>(std::move(*made));
+    return shared_number(std::move(made), with);
   };
   if (!is_common(own)) {
     auto made = build(work_);
@@ -183,15 +189,18 @@ result<std::shared_ptr<const dfa>> scalar_builder::number(const number_rules& ru
 
 result<void> scalar_builder::add_numbers(program::node& to, const std::vector<alternative>& all) {
   std::vector<decimal> listed;
+  to.number_bytes_max = work_.of().number_bytes_max;
   const auto add = [&](std::shared_ptr<const dfa> made) -> result<void> {
     if (made->is_empty() || made == to.number) return {};
+    // The shortest number of each alternative fits.
+    to.number_bytes_max = std::max<std::uint32_t>(to.number_bytes_max, made->needs[made->start]);
     if (!to.number) {
       to.number = std::move(made);
       return {};
     }
-    auto both = combine(*to.number, *made, combination::either, work_);
+    auto both = shared_number(combine(*to.number, *made, combination::either, work_), work_);
     if (!both) return both.error();
-    to.number = std::make_shared<const dfa>(std::move(*both));
+    to.number = std::move(*both);
     return {};
   };
   for (const auto& each : all) {
@@ -207,9 +216,16 @@ result<void> scalar_builder::add_numbers(program::node& to, const std::vector<al
   }
   if (listed.empty()) return {};
   const bool plain = std::ranges::any_of(all, [](const auto& each) { return each.numbers.plain; });
-  auto made = number_literals(listed, plain || work_.of().plain_numbers, work_);
+  auto made = shared_number(number_literals(listed, plain || work_.of().plain_numbers, work_), work_);
   if (!made) return made.error();
-  return add(std::make_shared<const dfa>(std::move(*made)));
+  if (const auto added = add(std::move(*made)); !added) return added;
+  // So does each constant.
+  for (const auto& value : listed) {
+    const auto whole = std::max<std::size_t>(value.whole().size(), 1), fraction = value.fraction().size();
+    const auto bytes = (value.negative ? 1 : 0) + whole + (fraction > 0 ? 1 + fraction : 0);
+    to.number_bytes_max = std::max(to.number_bytes_max, static_cast<std::uint32_t>(bytes));
+  }
+  return {};
 }
 
 }  // namespace skein::grammar
