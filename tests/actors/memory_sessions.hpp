@@ -117,9 +117,14 @@ class memory_sessions {
     initial_[o.lease] = q.initial_state;
     replies.emplace_back(std::move(o));
   }
-  /// Tells of turns by their request key.
+  /// Tells of turns by their request key, and transcripts.
   void on(persistence::describe_session& q, std::vector<persistence::reply>& replies) {
     const auto* tree = find(q.session.id);
+    if (tree && q.transcript) {
+      auto path = tree->path(q.version.value_or(tree->record().head));
+      persistence::session_description found{{tree->record()}, std::move(path)};
+      return replies.emplace_back(persistence::answer{q.reply, std::move(found)}), void();
+    }
     const auto turn = tree ? tree->with_request_key(q.turn) : nullptr;
     if (!turn)
       return replies.emplace_back(persistence::refused{q.reply, {error_kind::not_found, "no turn", ""}}), void();

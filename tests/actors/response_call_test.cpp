@@ -384,6 +384,44 @@ BOOST_AUTO_TEST_CASE(one_that_began_with_a_tuned_state_continues_with_it) {
   BOOST_TEST(out->has("began with the tuned state identity of poet"));
 }
 
+BOOST_AUTO_TEST_CASE(an_input_is_counted_as_it_will_be_fed) {
+  context->settings.limits.tells_ignored = true;
+  const auto count = [&](const std::string& more) {
+    send("POST", "/v1/responses/input_tokens", R"({"instructions":"S","input":"Hi")" + more + "}");
+    pump();
+    while (!pool.long_work.empty()) run_long_work();
+    return out->status == 200u ? out->text : std::to_string(out->status);
+  };
+  const auto tokens = [](std::string_view text) {
+    return R"({"object":"response.input_tokens","input_tokens":)" + std::to_string(text.size()) + "}";
+  };
+  const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
+  const std::string system = "System: S\n\n", rest = "User: Hi\n\nAssistant: <think>\n</think", gap = "\n\n";
+  const std::string conversation = R"(,"conversation":"conv_0123456789abcdef01234567")",
+                    previous = R"(,"previous_response_id":")" + id + '"';
+  for (const std::uint32_t inline_bytes : {1u << 20, 1u}) {
+    context->settings.inline_text_bytes_max = inline_bytes;
+    sessions.trees.clear();
+    BOOST_TEST(count(R"(,"x":1)") == tokens(system + rest));
+    BOOST_TEST(out->header("X-Skein-Ignored-Fields") == "x");
+    BOOST_TEST(count(conversation) == tokens(system + rest));  // it would begin there
+    BOOST_TEST(count(previous) == "404");
+    BOOST_TEST(out->has(R"("param":"previous_response_id")"));
+    persistence::version_record turn;
+    turn.request_key = id;
+    turn.text = "System: other\n\nUser: a";
+    store(turn);
+    BOOST_TEST(count(previous) == tokens(gap + system + rest));
+    sessions.trees.clear();
+    turn.text = system + "User: a";
+    store(turn);
+    BOOST_TEST(count(previous) == tokens(gap + rest));
+    BOOST_TEST(count(conversation) == tokens(gap + rest));
+    BOOST_TEST(count(conversation + R"(,"from_version":0)") == tokens(system + rest));
+  }
+  BOOST_TEST(count(R"(,"truncation":7)") == "400");
+}
+
 BOOST_AUTO_TEST_CASE(events_count_in_the_budget_before_they_are_made) {
   constexpr std::size_t deltas = 100'000;  // of one byte: a hundred times as many as the tokens of such a text
   const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";

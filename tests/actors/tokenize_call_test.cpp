@@ -85,7 +85,6 @@ BOOST_AUTO_TEST_CASE(members_that_are_not_read_are_told) {
   BOOST_TEST(ignored(text_task::apply_template, "{" + chat + R"(,"x":1})") == "x");
   BOOST_TEST(ignored(text_task::count, R"({"text":"a","contents":["b"]})") == "contents");
   BOOST_TEST(ignored(text_task::count, "{" + chat + R"(,"return_tokens":true,"x":1})") == "x");
-  BOOST_TEST(ignored(text_task::count_input, R"({"input":"a","x":1})") == "x");
 }
 
 BOOST_AUTO_TEST_CASE(long_bodies_come_back_from_the_worker_pool) {

@@ -258,6 +258,24 @@ test('the tokens of an input are counted', options, async () => {
   const { usage } = await client.responses.create(input);
   const counted = await client.responses.inputTokens.count({ model: 'tiny', input: input.input, instructions: input.instructions });
   assert.deepEqual({ ...counted }, { object: 'response.input_tokens', input_tokens: usage.input_tokens });
+
+  const old = await client.responses.create(input);
+  const next = await client.responses.create({ ...greedy, previous_response_id: old.id });
+  const [fresh, used] = [await client.conversations.create(), await client.conversations.create()];
+  for (const instructions of ['Be brief.', undefined])
+    await client.responses.create({ ...greedy, instructions, conversation: used.id });
+  const places = [{ previous_response_id: old.id }, { previous_response_id: next.id }, { conversation: used.id },
+    { conversation: fresh.id }, { conversation: `conv_${'a'.repeat(24)}` }, { conversation: used.id, from_version: 0 },
+    { conversation: used.id, from_version: 1 }];
+  for (const place of places)
+    for (const more of [{}, { instructions: 'Be brief.' }, { instructions: 'Be long.' }, { reasoning: { effort: 'low' } }]) {
+      const body = { model: 'tiny', input: 'And then?', ...place, ...more };
+      const count = await client.responses.inputTokens.count(body);
+      const answer = await client.responses.create({ ...body, max_output_tokens: 1, store: false });
+      assert.equal(count.input_tokens, answer.usage.input_tokens, JSON.stringify(body));
+    }
+  const unknown = { model: 'tiny', input: 'And?', previous_response_id: `resp_${'a'.repeat(48)}` };
+  await assert.rejects(client.responses.inputTokens.count(unknown), { status: 404, param: 'previous_response_id' });
 });
 
 const long = { ...greedy, max_output_tokens: 400, alpha_presence: 0, alpha_frequency: 0 };

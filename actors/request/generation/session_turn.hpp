@@ -38,6 +38,10 @@ class session_turn {
 
   [[nodiscard]] const persistence::session_opened& opened() const { return opened_; }
   [[nodiscard]] const std::string& id() const { return fields_.id; }
+  /// The leading system text of the rendered request; empty: none.
+  [[nodiscard]] std::string_view system_text() const {
+    return std::string_view(chat_.turns).substr(0, chat_.system_bytes);
+  }
   [[nodiscard]] bool stored() const { return stored_; }
   [[nodiscard]] bool stores_on_disconnect() const { return stored_ && fields_.store_on_disconnect; }
   /// The turn is a response, and its key is the response's id.

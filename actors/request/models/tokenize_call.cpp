@@ -9,11 +9,8 @@
 #include "actors/request/call/body_login.hpp"
 #include "actors/request/call/long_work.hpp"
 #include "actors/request/call/memory.hpp"
-#include "protocol/chat/chat_template.hpp"
 #include "protocol/json/http_error.hpp"
-#include "protocol/json/json_writer.hpp"
 #include "protocol/requests/body_head.hpp"
-#include "protocol/requests/dialect.hpp"
 #include "protocol/requests/ignored_fields.hpp"
 #include "protocol/server/tokenize_api.hpp"
 
@@ -69,29 +66,11 @@ result<std::string> count(const std::string& body, const service_context& contex
   return protocol::count_answer(tokens, request->return_tokens, limits);
 }
 
-/// The number of tokens of a response's input, with the opening of its answer.
-result<std::string> count_input(const std::string& body, const service_context& context, const loaded_model& model,
-                                const std::stop_token& gone, protocol::ignored_names& ignored) {
-  auto read = protocol::read_request(body, protocol::dialects::responses, *model.preset(), context.settings.limits);
-  ignored = std::move(read.ignored);
-  const auto& request = read.request;
-  if (!request) return request.error();
-  if (gone.stop_requested()) return client_gone();
-  const auto chat = protocol::render_turns(request->messages, request->think, request->style);
-  std::vector<token_id> tokens;
-  if (auto ok = model.served.vocabulary->encode(protocol::text_to_feed(chat, 0).text, tokens); !ok) return ok.error();
-  std::string json;
-  protocol::json_writer out(json);
-  out.begin_object().key("object").value("response.input_tokens").key("input_tokens").value(tokens.size()).end_object();
-  return json;
-}
-
 result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
                             const loaded_model& model, const std::stop_token& gone, protocol::ignored_names& ignored) {
   switch (task) {
     case text_task::tokenize: return tokenize(body, context, model.served, gone, ignored);
     case text_task::detokenize: return detokenize(body, context, model.served, gone, ignored);
-    case text_task::count_input: return count_input(body, context, model, gone, ignored);
     case text_task::apply_template:
       return protocol::template_answer(body, *model.preset(), context.settings.limits, &ignored);
     case text_task::count: break;

@@ -12,10 +12,10 @@
 
 namespace skein::request {
 
-enum class text_task : std::uint8_t { tokenize, detokenize, count, count_input, apply_template };
+enum class text_task : std::uint8_t { tokenize, detokenize, count, apply_template };
 
-/// POST /tokenize, /detokenize, /apply-template, /v1/tokens/count and /v1/responses/input_tokens. Short bodies are
-/// answered at once; long ones by the worker pool, whose answer is dropped if the client has left.
+/// POST /tokenize, /detokenize, /apply-template and /v1/tokens/count. Short bodies are answered at once; long ones by
+/// the worker pool, whose answer is dropped if the client has left.
 class tokenize_call final : public connection::http_call {
  public:
   tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,

@@ -7,6 +7,7 @@
 #include "actors/request/call/auth.hpp"
 #include "actors/request/call/memory.hpp"
 #include "actors/request/call/route.hpp"
+#include "actors/request/responses/input_count_call.hpp"
 #include "actors/request/responses/response_routes.hpp"
 #include "actors/request/service/answer_start.hpp"
 #include "actors/request/service/browser_guard.hpp"
@@ -114,7 +115,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/responses", "GET", &s::open_socket, openai, false, false, &dialects::socket},
       {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
       {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
-      {"/v1/responses/input_tokens", post, &s::tokenize<text_task::count_input>},
+      {"/v1/responses/input_tokens", post, &s::count_input},
       {"/v1/responses/{}/continue", post, &s::ask_response<asked::go_on>},
       {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
       {"/v1/conversations", post, &s::ask_sessions<response_routes::make_conversation>},
@@ -484,6 +485,10 @@ api_service::made_call api_service::ask_response(exchange& x) {
   call_origin origin = origin_of(x);
   return std::make_unique<response_call>(std::move(*question), std::move(plain), std::move(origin), context_, hub_,
                                          post_, responses_, std::move(x.out));
+}
+
+api_service::made_call api_service::count_input(exchange& x) {
+  return std::make_unique<input_count_call>(x.plain(), context_, hub_, post_, std::move(x.out));
 }
 
 call_origin api_service::origin_of(exchange& x) const {

@@ -69,6 +69,7 @@ class api_service final : public connection::http_service {
   made_call open_socket(exchange& x);
   template <response_question::task What>
   made_call ask_response(exchange& x);
+  made_call count_input(exchange& x);
   [[nodiscard]] call_origin origin_of(exchange& x) const;
   template <model_call::form Form>
   made_call change_model(exchange& x);
