@@ -35,6 +35,14 @@ std::optional<named_gpu> read_gpu(std::string_view wish) {
   return {};
 }
 
+/// "cuda:0+1": several GPUs for one copy of a model.
+bool is_group(std::string_view wish) {
+  const std::size_t plus = wish.find('+');
+  if (plus == wish.npos || !read_gpu(wish.substr(0, plus))) return false;
+  const std::string_view others = wish.substr(plus + 1);
+  return !others.empty() && others.find_first_not_of("0123456789+") == others.npos;
+}
+
 }  // namespace
 
 std::vector<std::string> split_devices(const std::string& list) {
@@ -51,8 +59,10 @@ result<device_choice> choose_device(const std::string& wish) {
   if (wish == "cpu") return device_choice{};
   const auto named = read_gpu(wish);
   if (!named && wish != "auto")
-    return error{error_kind::unavailable,
-                 "device: " + wish + " is not supported; accepted: auto, cpu, cuda, cuda:N, hip, hip:N", "device"};
+    return error{is_group(wish) ? error_kind::unavailable : error_kind::invalid_argument,
+                 "device: " + (wish.empty() ? "an empty text" : wish) +
+                     " is not supported; accepted: auto, cpu, cuda, cuda:N, hip, hip:N",
+                 "device"};
   const auto refuse = [&](const std::string& why) {
     return error{error_kind::unavailable, "device: " + wish + " is not available: " + why, "device"};
   };

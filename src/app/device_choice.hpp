@@ -20,7 +20,8 @@ struct device_choice {
 [[nodiscard]] std::vector<std::string> split_devices(const std::string& list);
 
 /// Parses one device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N, hip, hip:N.
-/// Errors: unavailable if the named GPU does not exist or if this version of Skein does not support the device.
+/// Errors: invalid_argument for a text that names no device; unavailable if the named GPU does not exist, and for
+/// groups of GPUs ("cuda:0+1"), which this version does not support.
 [[nodiscard]] result<device_choice> choose_device(const std::string& wish);
 
 }  // namespace skein::cli

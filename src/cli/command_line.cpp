@@ -44,6 +44,17 @@ CLI::Validator between(double low, double high) {
   return CLI::Validator(judge, range.get_description(), "RANGE");
 }
 
+/// A whole number of 64 bits. CLI11 itself takes -1 and numbers beyond the last one for the last one.
+CLI::Validator seed_range() {
+  const auto judge = [](const std::string& text) -> std::string {
+    std::uint64_t seed = 0;
+    const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (trouble == std::errc() && end == text.data() + text.size()) return {};
+    return text + " is out of range (0 to 18446744073709551615)";
+  };
+  return CLI::Validator(judge, "UINT in [0 - 18446744073709551615]", "SEED");
+}
+
 void add_configuration(CLI::App& app, config::sources& into) {
   if (const char* file = std::getenv("SKEIN_CONFIG")) into.file = file;
   app.add_option("--config", into.file, "Configuration file; also $SKEIN_CONFIG");
@@ -198,12 +209,13 @@ void add_generate(CLI::App& app, command& chosen) {
       ->check(between(0.0, 1.0))
       ->capture_default_str();
   sub->add_option_function<std::uint64_t>(
-      "--seed",
-      [&into](std::uint64_t seed) {
-        into.sampling.seed = seed;
-        into.seed_given = true;
-      },
-      "Seed of the sampler; default: a random one");
+         "--seed",
+         [&into](std::uint64_t seed) {
+           into.sampling.seed = seed;
+           into.seed_given = true;
+         },
+         "Seed of the sampler; default: a random one")
+      ->check(seed_range());
   sub->add_flag("--show-tokens", into.show_tokens, "Print the generated token ids instead of text");
 }
 
@@ -366,7 +378,7 @@ void add_bench_serve(CLI::App& bench, command& chosen) {
       ->check(CLI::Range(1u, 1'000'000u));
   add_lengths(*sub, into.plan.input, "input", "a prompt");
   add_lengths(*sub, into.plan.output, "output", "an answer");
-  sub->add_option("--seed", into.plan.seed, "Seed of the requests")->capture_default_str();
+  sub->add_option("--seed", into.plan.seed, "Seed of the requests")->check(seed_range())->capture_default_str();
   sub->add_option("--timeout", into.timeout_s, "Timeout of a request in seconds")
       ->check(between(0.001, 86400.0))
       ->capture_default_str();

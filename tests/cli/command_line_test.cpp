@@ -137,6 +137,16 @@ BOOST_AUTO_TEST_CASE(no_flag_takes_a_number_that_is_none_or_has_no_end) {
       }
 }
 
+BOOST_AUTO_TEST_CASE(a_seed_out_of_range_is_not_another_seed) {
+  for (const words& command : {words{"generate", "--model", "m", "--prompt", "x"}, words{"bench", "serve"}})
+    for (const char* seed : {"-1", "18446744073709551616", "99999999999999999999999", "0x1", "1.5"}) {
+      words all = command;
+      all.insert(all.end(), {"--seed", seed});
+      BOOST_TEST(refusal(all).find("--seed: " + std::string(seed) + " is out of range (0 to ") != std::string::npos,
+                 refusal(all));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(generate_takes_one_prompt) {
   const words model{"generate", "--model", "m"};
   const auto with = [&](const words& more) {

@@ -272,7 +272,9 @@ BOOST_AUTO_TEST_CASE(no_such_device, *boost::unit_test::precondition(test::have_
   const auto with = [&](const std::string& flag, const std::string& value) {
     return run_skein({"generate", "--model", model, flag, value, "--prompt", "a", "--max-tokens", "1"});
   };
-  expect(with("--device", "cuda:0"), 69, "cuda:0");
+  for (const char* device : {"cuda:0", "hip", "cuda:0+1"}) expect(with("--device", device), 69, device);
+  for (const char* device : {"gpu", "cpu:0", "", "cuda:", "cuda:x", "cuda:0+", "+1", "cpu,cpu", "cuda:99999999999"})
+    expect(with("--device", device), 64, "is not supported; accepted: auto, cpu, cuda, ");
   expect(with("--dtype", "int3"), 64, "int3");
   expect(with("--weight-format", "head=int8,ffn.kye=int4"), 64, "ffn.kye=int4 matches no matrix of the model; ");
   expect(with("--vocab", "/nonexistent/v.txt"), 66, "/nonexistent/v.txt");
