@@ -106,6 +106,7 @@ class merger {
     merge_flags(from.flags);
     unwrap_host();
     refuse_empty_secrets();
+    refuse_empty_model();
     check_rules(out_);
     read_password();
     look_for_folder("model.states_dir", out_.settings.model.states_dir);
@@ -262,6 +263,15 @@ class merger {
       complain(fault_kind::bad_value, given->second, key,
                "must not be empty; omit it for a server without this secret");
     }
+  }
+
+  /// A flag that names the model and is empty, as `--model "$UNSET"` is, would choose the demo model. --set may.
+  void refuse_empty_model() {
+    const auto given = out_.origins.find("model.path");
+    if (!out_.settings.model.path.empty() || given == out_.origins.end()) return;
+    const origin& where = given->second;
+    if (where.kind == origin_kind::flag && where.name != "--set")
+      complain(fault_kind::bad_value, where, "model.path", "must not be empty; omit it for the demo model");
   }
 
   void read_password() {

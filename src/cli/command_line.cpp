@@ -55,6 +55,11 @@ CLI::Validator seed_range() {
   return CLI::Validator(judge, "UINT in [0 - 18446744073709551615]", "SEED");
 }
 
+/// An empty text, as "$UNSET" is, would mean the demo model.
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, "", "PATH"};
+}
+
 void add_configuration(CLI::App& app, config::sources& into) {
   if (const char* file = std::getenv("SKEIN_CONFIG")) into.file = file;
   app.add_option("--config", into.file, "Configuration file; also $SKEIN_CONFIG");
@@ -122,7 +127,7 @@ void add_settings(CLI::App& app, config::sources& into) {
 
 void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found) {
   app.add_option("--vocab,--vocab-path", vocab,
-                 "Vocabulary file, or bytes; default: searched " + found + ", in $SKEIN_DATA_DIR and /usr/share/skein");
+                 "Vocabulary file, or bytes; default: searched " + found + "in $SKEIN_DATA_DIR and /usr/share/skein");
 }
 
 void add_formats(CLI::App& app, std::string& dtype, std::string& weight_format, const std::string& help) {
@@ -158,7 +163,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
       ->capture_default_str();
   add_adapters(app, into.adapters);
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
-  return app.add_option("--model,--model-path", into.path, std::string(model_forms) + otherwise);
+  return app.add_option("--model,--model-path", into.path, std::string(model_forms) + otherwise)->check(not_empty());
 }
 
 void add_serve(CLI::App& app, command& chosen) {
@@ -180,7 +185,7 @@ void add_generate(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<generate_command>(app, chosen, "generate", "Continue a prompt; text to stdout");
   auto& into = *made;
   add_model(*sub, into.model, "; default: the demo model");
-  add_vocabulary(*sub, into.model.vocab, "next to the model");
+  add_vocabulary(*sub, into.model.vocab, "next to the model, ");
   auto* prompt = sub->add_option_group("prompt", "The prompt");
   prompt->add_option_function<std::string>(
       "--prompt", [&into](const std::string& text) { into.prompt = text; }, "Text");
@@ -237,7 +242,7 @@ void add_score(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<score_command>(app, chosen, "score", "Print bits per byte and perplexity of a text");
   auto& into = *made;
   add_model(*sub, into.model, "; default: the demo model");
-  add_vocabulary(*sub, into.model.vocab, "next to the model");
+  add_vocabulary(*sub, into.model.vocab, "next to the model, ");
   sub->add_option("file", into.text_file, "The text; default: stdin");
   sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
       ->check(CLI::Range(1u, 65536u))
@@ -249,7 +254,7 @@ void add_tokenize(CLI::App& app, command& chosen) {
   auto [sub, made] =
       add_command<tokenize_command>(app, chosen, "tokenize", "Convert stdin to token ids, or ids to bytes");
   auto& into = *made;
-  add_vocabulary(*sub, into.vocab, "here");
+  add_vocabulary(*sub, into.vocab, "");
   sub->add_flag("--ids", into.ids, "Read ids from stdin and write bytes");
 }
 
@@ -265,23 +270,23 @@ void add_grammar(CLI::App& app, command& chosen) {
   source->add_option("--choice", into.choices, "Text that is allowed; may be repeated");
   source->require_option(1);
   sub->add_option("--instance", into.instances, "File with a text to check; may be repeated");
-  add_vocabulary(*sub, into.vocab, "here");
+  add_vocabulary(*sub, into.vocab, "");
   sub->add_flag("--json", into.json, "Print JSON");
 }
 
 void add_inspect(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print the contents of a checkpoint");
   auto& into = *made;
-  sub->add_option("path", into.path, std::string(model_forms) + "; default: the demo model");
+  sub->add_option("path", into.path, std::string(model_forms) + "; default: the demo model")->check(not_empty());
   add_adapters(*sub, into.adapters);
-  add_vocabulary(*sub, into.vocab, "next to the model");
+  add_vocabulary(*sub, into.vocab, "next to the model, ");
 }
 
 void add_convert(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<convert_command>(app, chosen, "convert", "Write a model as a .safetensors file");
   auto& into = *made;
-  sub->add_option("in", into.path, std::string(model_forms))->required();
-  sub->add_option("out", into.out, "Output file (.safetensors)")->required();
+  sub->add_option("in", into.path, std::string(model_forms))->required()->check(not_empty());
+  sub->add_option("out", into.out, "Output file (.safetensors)")->required()->check(not_empty());
   add_formats(*sub, into.dtype, into.weight_format,
               "Format of the weights: " + std::string(weight_format_words) + "; auto: as in the file");
   add_adapters(*sub, into.adapters);

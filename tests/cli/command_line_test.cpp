@@ -234,6 +234,22 @@ BOOST_AUTO_TEST_CASE(the_remaining_commands) {
   refusal({"no-such-command"});
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_path_does_not_choose_the_demo_model) {
+  for (const words& command : {words{"inspect", ""}, words{"convert", "", "out"}, words{"convert", "in", ""},
+                               words{"score", "--model", "", "text"}, words{"generate", "--prompt", "x", "--model", ""},
+                               words{"logits", "--tokens-file", "i", "--out", "o", "--model", ""}})
+    BOOST_TEST(refusal(command).find(": must not be empty") != std::string::npos, command.front());
+}
+
+/// These commands search no folder of a model, and not the current one.
+BOOST_AUTO_TEST_CASE(help_says_where_a_vocabulary_is_searched) {
+  for (const char* name : {"tokenize", "grammar"}) {
+    std::string text = parsed<cli::print_text>({name, "--help"}).text;
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    BOOST_TEST(text.find("default:searchedin$SKEIN_DATA_DIRand/usr/share/skein") != std::string::npos, text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(help_of_each_command_and_version_are_texts) {
   for (const char* name : {"serve", "generate", "logits", "tokenize", "inspect", "check-config"})
     BOOST_TEST(parsed<cli::print_text>({name, "--help"}).text.find(name) != std::string::npos);

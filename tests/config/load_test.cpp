@@ -238,6 +238,13 @@ BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
   expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_flag_does_not_choose_the_demo_model) {
+  expect_only(config::load({{}, {}, {{"model.path", "", "--model"}}}), fault_kind::bad_value,
+              "--model: model.path: must not be empty");
+  BOOST_TEST(lines(config::load({{}, {{"SKEIN_MODEL_PATH", ""}}, {}})) == "");
+  BOOST_TEST(lines(config::load({{}, {}, {{"model.path", "", "--set"}}})) == "");
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_secret_outside_a_file_does_not_open_the_server) {
   for (const std::string key : {"server.password", "server.password_file", "server.keys_file"}) {
     expect_only(config::load({{}, {}, {{key, "", "--flag"}}}), fault_kind::bad_value, key + ": must not be empty");
