@@ -109,7 +109,7 @@ result<kernels::weight_plan> formats_of(const model::checkpoint& file, const eng
 result<kernels::weight_plan> wished_formats(const opened_model& model, const engine_wish& wish, dtype stored) {
   const bool is_quantised = !model.file.dtype().empty();
   auto formats = is_quantised ? formats_in(model.file, wish, stored) : formats_of(model.file, wish, stored);
-  if (!formats || wish.weight_format.empty()) return formats;
+  if (!formats || wish.weight_format.empty() || !wish.refuse_unmatched_patterns) return formats;
   const auto weights = model::bind(model.file, model.info);
   if (!weights) return weights.error();
   if (const auto matched = kernels::refuse_unmatched_patterns(*weights, *formats); !matched) return matched.error();

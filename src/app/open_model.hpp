@@ -55,6 +55,7 @@ struct engine_wish {
   std::uint64_t moving_bytes_max = 256ull << 20;        ///< of states in transfer between a GPU and the host
   std::string model_identity = {};                      ///< label of states that are stored or exported; empty: unknown
   std::optional<kernels::gpu::gpu_tuning> tuning = {};  ///< none: as in the tuning file of the model, if there is one
+  bool refuse_unmatched_patterns = true;                ///< those of weight_format that match no matrix of the model
   bool refuse_nonfinite = false;                        ///< read all tensors first; reject NaN and infinity
   std::function<void(std::uint64_t done, std::uint64_t total)> progress =
       {};  ///< called during the load of the weights

@@ -133,6 +133,7 @@ void model_keeper::begin_load() {
   if (!settings) return end_load(settings.error());
   const std::string name = settings->model.name;
   load_order order;
+  order.refuse_unmatched_patterns = false;
   order.progress = [this, name, said = 0u](std::uint64_t at, std::uint64_t all) mutable {
     const auto percent = static_cast<std::uint32_t>(all == 0 ? 100 : 100 * at / all);
     models_.set_loading(request::loaded_models::load{name, percent});

@@ -223,6 +223,7 @@ result<engine_list> open_engines(const config::config& c, const load_order& orde
                                  const std::vector<cli::device_choice>& devices, std::string& former_identity) {
   const auto names = cli::split_devices(c.engine.device);
   cli::engine_wish wish = wish_of(c, devices.size(), devices.front().gpu != nullptr);
+  wish.refuse_unmatched_patterns = order.refuse_unmatched_patterns;
   load_order rest = order;
   engine_list engines;
   for (std::size_t i = 0; i < devices.size(); ++i) {

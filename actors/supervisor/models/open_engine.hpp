@@ -25,6 +25,8 @@ struct opened_engine {
 struct load_order {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< called on the loading thread
   std::optional<std::size_t> memory_taken;  ///< bytes used by loaded models; none: without an admission check
+  /// Refuse patterns of engine.weight_format that match no matrix. They may be meant for other models of the server.
+  bool refuse_unmatched_patterns = true;
 };
 
 /// Loads the model on each device of `engine.device`, one after another. In builds with SKEIN_FAKE_ENGINE, the device
