@@ -290,8 +290,10 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
   if (!device) return device.error();
   if (const auto formats = wished_formats(model, wish, dtype::f16); !formats) return formats.error();
   if (wish.refuse_nonfinite)
-    if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
+    if (const auto found = model::identify(model.file, "").nonfinite; !found.empty()) {
+      if (const auto same = model.file.check_unchanged(); !same) return same.error();
       return model::nonfinite_tensor(model.file, found);
+    }
   struct watchers {
     progress_bar bar{"loading"};
     const engine_wish& wish;
@@ -302,7 +304,9 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
                                           if (all.wish.progress) all.wish.progress(done, total);
                                         },
                                         &watching};
-  return open_on(*device, model, wish, progress);
+  auto engine = open_on(*device, model, wish, progress);
+  if (const auto same = model.file.check_unchanged(); !same) return same.error();
+  return engine;
 }
 
 result<tuning_key> tuning_key_of(const opened_model& model, const device_choice& device, const engine_wish& wish) {

@@ -72,8 +72,8 @@ struct engine_wish {
                                                              const engine_wish& wish);
 
 /// Builds the engine, with a progress bar on stderr if that is a terminal. Errors: those of choose_device, bad_file for
-/// a rejected tensor, invalid_argument for a dtype that the device does not support or an unknown invariance, those of
-/// make_cpu_engine and make_gpu_engine.
+/// a rejected tensor, io if the file changed meanwhile, invalid_argument for a dtype that the device does not support
+/// or an unknown invariance, those of make_cpu_engine and make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
 
 /// The memory that such an engine would use on the chosen device; allocates none. Errors: as for open_engine, except

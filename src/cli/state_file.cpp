@@ -35,6 +35,7 @@ result<std::vector<float>> read_state(const std::filesystem::path& path, const m
                    {}};
     const auto values = std::span(state).subspan(array.offset, static_cast<std::size_t>(found->elements()));
     copy_to_f32(*found, values);
+    if (const auto same = file->check_unchanged(); !same) return same.error();
     if (!allow_nonfinite && model::holds_nonfinite(std::as_bytes(values), dtype::f32))
       return model::nonfinite_tensor(*file, array.name);
   }

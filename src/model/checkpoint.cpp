@@ -63,6 +63,12 @@ checkpoint::checkpoint(checkpoint&&) noexcept = default;
 checkpoint& checkpoint::operator=(checkpoint&&) noexcept = default;
 checkpoint::~checkpoint() = default;
 
+result<void> checkpoint::check_unchanged() const {
+  for (std::size_t i = 0; i < impl_->found.files.size(); ++i)
+    if (!impl_->found.files[i].unchanged()) return changed_file(impl_->found.paths[i]);
+  return {};
+}
+
 std::span<const named_tensor> checkpoint::tensors() const { return impl_->tensors; }
 
 const tensor_view* checkpoint::find(std::string_view name) const {

@@ -39,6 +39,9 @@ class checkpoint {
   checkpoint& operator=(const checkpoint&) = delete;
   ~checkpoint();
 
+  /// To be called when tensors have been read. Errors: io if a file was written to meanwhile.
+  [[nodiscard]] result<void> check_unchanged() const;
+
   /// In file order; names are unique.
   [[nodiscard]] std::span<const named_tensor> tensors() const;
   /// nullptr if there is no tensor of that name.

@@ -40,6 +40,7 @@ result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, c
     if (!view) return with_model(view.error(), state);
     const auto matrices = std::span(values).subspan(state.wkv(layer), state.wkv_floats());
     copy_to_f32(*view, matrices);
+    if (const auto same = file->check_unchanged(); !same) return same.error();
     if (!allow_nonfinite && holds_nonfinite(std::as_bytes(matrices), dtype::f32))
       return nonfinite_tensor(*file, state_name(layer));
   }

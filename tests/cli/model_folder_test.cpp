@@ -58,6 +58,20 @@ struct model_folder {
 
 BOOST_AUTO_TEST_SUITE(model_folders, *boost::unit_test::precondition(have_oracle))
 
+BOOST_AUTO_TEST_CASE(a_file_that_shrinks_while_it_is_loaded_is_refused) {
+  for (const bool refuse_nonfinite : {false, true}) {
+    const model_folder in;
+    const auto file = in.path() / "model.safetensors";
+    const auto model = cli::open_model(in.path());
+    BOOST_REQUIRE(model.has_value());
+    fs::resize_file(file, fs::file_size(file) / 2);
+    const auto engine = cli::open_engine(*model, {.device = "cpu", .refuse_nonfinite = refuse_nonfinite});
+    BOOST_REQUIRE(!engine.has_value());
+    BOOST_TEST((engine.error().kind == error_kind::io));
+    BOOST_TEST(engine.error().message.starts_with(file.string() + ": the file changed"), engine.error().message);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(world_is_used_if_the_tokenizer_lists_it) {
   const model_folder m;
   setenv("SKEIN_DATA_DIR", m.folder.path().c_str(), 1);  // the list is enough: no file of the vocabulary is installed

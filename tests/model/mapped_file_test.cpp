@@ -1,11 +1,21 @@
 // What cannot be mapped is told apart, and opening a large checkpoint reads its directory only.
-#include "model/files/mapped_file.hpp"
+#include "model/mapping/mapped_file.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <csignal>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "model/checkpoint.hpp"
 #include "tests/model/checkpoint_builders.hpp"
@@ -47,6 +57,80 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_mapped_is_told_apart) {
   write_file(empty, "");
   BOOST_TEST((kind_of(empty) == error_kind::bad_file));
   BOOST_TEST((kind_of(empty / "below") == error_kind::missing_file));
+}
+
+// Without the guard, the access ends the process.
+BOOST_AUTO_TEST_CASE(lost_pages_read_as_zeros_and_are_told) {
+  const temporary_folder folder;
+  const auto path = folder.path() / "file", other_path = folder.path() / "other";
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (int round = 0; round < 2; ++round) {
+    write_file(path, std::string(5 * page - 7, 'x'));
+    write_file(other_path, std::string(5 * page, 'y'));
+    auto file = model::mapped_file::open(path), other = model::mapped_file::open(other_path);
+    BOOST_REQUIRE((file && other));
+    BOOST_TEST(file->unchanged());
+    std::filesystem::resize_file(path, page + 1);
+    BOOST_TEST(!file->unchanged());  // before any access too
+    const model::mapped_file moved = std::move(*file);
+    std::vector<std::thread> readers;
+    std::atomic<std::size_t> zeros{0};
+    for (std::size_t i = 0; i < 4; ++i)
+      readers.emplace_back([&, i] { zeros += moved.bytes()[(4 - i) * page] == std::byte{0}; });
+    for (auto& reader : readers) reader.join();
+    BOOST_TEST(zeros == 3u);
+    BOOST_TEST((moved.bytes()[page] == std::byte{'x'}));
+    BOOST_TEST((moved.bytes().back() == std::byte{0}));
+    std::filesystem::resize_file(path, 5 * page - 7);
+    BOOST_TEST(!moved.unchanged());
+    BOOST_TEST(other->unchanged());
+    BOOST_TEST((other->bytes().back() == std::byte{'y'}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_written_to_is_told_and_one_that_is_replaced_is_not) {
+  const temporary_folder folder;
+  const auto path = folder.path() / "file";
+  write_file(path, "some bytes");
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto file = model::mapped_file::open(path);
+  BOOST_REQUIRE(file);
+  write_file(folder.path() / "new", "others");
+  std::filesystem::rename(folder.path() / "new", path);
+  BOOST_TEST(file->unchanged());
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto again = model::mapped_file::open(path);
+  BOOST_REQUIRE(again);
+  write_file(path, "sixsix");
+  BOOST_TEST(!again->unchanged());
+}
+
+// As before, that of an access outside of all mapped files, and one that another process sends.
+BOOST_AUTO_TEST_CASE(other_bus_errors_end_the_process) {
+  const temporary_folder folder;
+  const auto path = folder.path() / "file", foreign = folder.path() / "foreign";
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  write_file(path, "some bytes");
+  write_file(foreign, std::string(2 * page, 'x'));
+  for (const bool sent : {false, true}) {
+    const pid_t child = ::fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {
+      const rlimit no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      ::alarm(30);
+      std::signal(SIGBUS, SIG_DFL);
+      const auto file = model::mapped_file::open(path);
+      const int descriptor = ::open(foreign.c_str(), O_RDWR);
+      void* const start = ::mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE, descriptor, 0);
+      if (!file || start == MAP_FAILED || ::ftruncate(descriptor, 1) != 0) ::_exit(1);
+      if (sent) ::kill(::getpid(), SIGBUS);
+      ::_exit(2 + static_cast<const volatile char*>(start)[page]);
+    }
+    int status = 0;
+    BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+    BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS), "status " << status);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_mapping_outlives_its_name_and_moves) {

@@ -83,11 +83,12 @@ SUBFOLDERS = {
     },
     "src/model": {
         "templates": "",
-        "files": "templates",
-        "repository": "files templates",
+        "mapping": "",
+        "files": "templates mapping",
+        "repository": "files templates mapping",
         "forms": "files",
-        "adapters": "files",
-        "": "templates files repository forms adapters",
+        "adapters": "files mapping",
+        "": "templates mapping files repository forms adapters",
     },
     "src/engine": {
         "": "",

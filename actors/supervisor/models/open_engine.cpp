@@ -245,6 +245,7 @@ result<engine_list> open_engines(const config::config& c, const load_order& orde
     }
     if (i == 0) {
       auto read = model::identify(model.file, vocabulary.hash());
+      if (const auto same = model.file.check_unchanged(); !same) return same.error();
       if (!read.nonfinite.empty() && !c.model.allow_nonfinite)
         return model::nonfinite_tensor(model.file, read.nonfinite);
       wish.model_identity = std::move(read.identity);

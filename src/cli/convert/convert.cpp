@@ -143,8 +143,10 @@ result<void> convert(const convert_command& what) {
   const auto wished = formats_for(what, *model);
   if (!wished) return wished.error();
   if (!what.allow_nonfinite)
-    if (const auto found = model::identify(model->file, "").nonfinite; !found.empty())
+    if (const auto found = model::identify(model->file, "").nonfinite; !found.empty()) {
+      if (const auto same = model->file.check_unchanged(); !same) return same.error();
       return model::nonfinite_tensor(model->file, found);
+    }
 
   const auto all = conversions_of(model->file, wished->formats);
   auto out = output_file::create(what.out, special_files::refuse);
@@ -155,6 +157,7 @@ result<void> convert(const convert_command& what) {
     progress_bar bar("converting");
     const auto written =
         write_tensors(all, *writer, [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); });
+    if (const auto same = model->file.check_unchanged(); !same) return same.error();
     if (!written) return written.error();
   }
   if (auto written = writer->finish(); !written) return written.error();

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "model/files/file_bytes.hpp"
-#include "model/files/mapped_file.hpp"
+#include "model/mapping/mapped_file.hpp"
 
 namespace skein::model {
 namespace {

@@ -72,7 +72,9 @@ result<void> add_file(found_model& found, const std::filesystem::path& path) {
   auto file = mapped_file::open(path);
   if (!file) return file.error();
   file->read_ahead(false);
-  if (const auto read = read_container(file->bytes(), found); !read) return in_file(path, read.error());
+  const auto read = read_container(file->bytes(), found);
+  if (!file->unchanged()) return changed_file(path);
+  if (!read) return in_file(path, read.error());
   file->read_ahead(true);
   found.paths.push_back(path);
   found.files.push_back(std::move(*file));

@@ -8,8 +8,8 @@
 
 #include "base/result.hpp"
 #include "model/files/file_bytes.hpp"
-#include "model/files/mapped_file.hpp"
 #include "model/files/safetensors_header.hpp"
+#include "model/mapping/mapped_file.hpp"
 #include "model/templates/chat_form.hpp"
 
 namespace skein::model {

@@ -1,6 +1,6 @@
 #include "model/repository/json_file.hpp"
 
-#include "model/files/mapped_file.hpp"
+#include "model/mapping/mapped_file.hpp"
 
 namespace skein::model {
 
@@ -15,7 +15,9 @@ result<std::string> read_json_text(const std::filesystem::path& path, std::size_
   if (bytes.size() > bytes_max)
     return json_fault(
         path, "has " + std::to_string(bytes.size()) + " bytes; at most " + std::to_string(bytes_max) + " are accepted");
-  return std::string(text_at(bytes, 0, bytes.size()));
+  std::string text(text_at(bytes, 0, bytes.size()));
+  if (!file->unchanged()) return changed_file(path);
+  return text;
 }
 
 }  // namespace skein::model
