@@ -1,6 +1,9 @@
 #include "cli/state_file.hpp"
 
+#include <algorithm>
+
 #include "cli/safetensors_writer.hpp"
+#include "model/files/file_bytes.hpp"
 #include "model/nonfinite.hpp"
 
 namespace skein::cli {
@@ -24,8 +27,15 @@ result<std::vector<float>> read_state(const std::filesystem::path& path, const m
   if (!file) return file.error();
   if (file->find("blocks.0.att.time_state")) return model::load_tuned_state(path, info, allow_nonfinite);
 
+  const auto arrays = info.state.arrays();
+  for (const auto& tensor : file->tensors())
+    if (std::ranges::none_of(arrays, [&](const auto& array) { return array.name == tensor.name; }))
+      return error{error_kind::bad_file,
+                   path.string() + ": " + model::printable(tensor.name) +
+                       " is not in a state of the model, which has " + std::to_string(info.layers) + " layers",
+                   {}};
   std::vector<float> state(info.state.floats());
-  for (const auto& array : info.state.arrays()) {
+  for (const auto& array : arrays) {
     const tensor_view* found = file->find(array.name);
     if (!found) return error{error_kind::bad_file, path.string() + " has no " + array.name, {}};
     if (found->shape != array.shape || !is_floating(found->type))

@@ -9,7 +9,8 @@
 namespace skein::cli {
 
 /// Reads a state as fp32 in canonical order from a file that write_state wrote, or the initial state of a state-tuning
-/// file. Errors: those of checkpoint::open, bad_file for arrays that are missing or do not fit the model (both named).
+/// file. Errors: those of checkpoint::open, bad_file for arrays that are missing, surplus or do not fit the model (both
+/// named).
 [[nodiscard]] result<std::vector<float>> read_state(const std::filesystem::path& path, const model::model_info& info,
                                                     bool allow_nonfinite = false);
 

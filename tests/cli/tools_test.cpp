@@ -2,6 +2,7 @@
 // program on the small trained models of the oracle folder and comparing with its stored answers.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "tests/cli/golden_logits.hpp"
@@ -171,6 +172,29 @@ BOOST_AUTO_TEST_CASE(a_foreign_state_is_refused, *needs_oracle) {
                                   "--state-in", test::oracle() / name});
     BOOST_TEST(ended.exit_code == 65, name << ": " << ended.err);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_of_more_layers_is_refused, *needs_oracle) {
+  const logits_folder in;
+  const std::string state = in.path("state.safetensors"), more = in.path("more.safetensors");
+  in.run("1,2", {"--state-out", state});
+  // One more array, with the name of a layer that the model has not.
+  std::string bytes = test::content_of(state);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto data = std::to_string(bytes.size() - 8 - header), end = std::to_string(bytes.size() - 8 - header + 4);
+  std::string json = bytes.substr(8, header);
+  json.erase(json.rfind('}'));
+  json += ",\"blocks.77.att.x_prev\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" + data + ',' + end + "]}}";
+  json.resize((json.size() + 7) / 8 * 8, ' ');
+  header = json.size();
+  std::ofstream(more, std::ios::binary) << std::string(reinterpret_cast<const char*>(&header), sizeof header) << json
+                                        << bytes.substr(8 + bytes.size() - 8 - std::stoull(data))
+                                        << std::string(4, '\0');
+  const auto ended = run_skein(
+      {"logits", "--model", tiny(), "--tokens-file", in.path("ids"), "--out", in.path("out"), "--state-in", more});
+  BOOST_TEST(ended.exit_code == 65);
+  BOOST_TEST(ended.err.find("'blocks.77.att.x_prev' is not in a state of the model") != std::string::npos, ended.err);
 }
 
 BOOST_AUTO_TEST_CASE(the_ending_pth_may_be_left_out, *needs_oracle) {
