@@ -2,7 +2,6 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "grammar/schema/json_tree.hpp"
 #include "tests/grammar/accepts.hpp"
 #include "tests/grammar/small_index.hpp"
 
@@ -155,6 +154,65 @@ BOOST_AUTO_TEST_CASE(numbers_at_the_limit_of_length) {
   const std::string item = digits + "111";
   BOOST_TEST(is_prefix(different, "[" + item + "," + digits + "112]"));
   BOOST_TEST(!is_prefix(different, "[" + item + "," + item));
+}
+
+/// Arrays and objects in which a value or name seems possible that leaves no room for what must follow.
+BOOST_AUTO_TEST_CASE(items_and_names_that_leave_no_room) {
+  const auto array = [](const std::string& rules) { return R"({"type":"array",)" + rules + "}"; };
+  const auto object = [](const std::string& rules) { return R"({"type":"object",)" + rules + "}"; };
+  const std::string null = R"({"type":"null"})", text = R"({"type":"string","maxLength":2})";
+  for (
+      const auto& each : {
+          array(
+              R"("prefixItems":[{"type":"integer","minimum":0,"maximum":20}],"items":{"enum":["a","b"]},"contains":{"const":12},"maxItems":3)"),
+          array(
+              R"("prefixItems":[{"type":"integer","minimum":0,"maximum":9}],"items":{"enum":["a","b"]},"contains":{"type":"integer","minimum":5})"),
+          array(
+              R"("prefixItems":[{"enum":[1,2]},{"enum":[1,2]},{"const":1},{"const":1}],"items":false,"minItems":4,"contains":{"const":1},"maxContains":3)"),
+          array(
+              R"("prefixItems":[{"enum":[1,2]},{"enum":[1,2]},true,{"const":2}],"items":{"enum":[1,2]},"contains":{"const":1},"minContains":2,"maxContains":2,"minItems":3,"maxItems":5)"),
+          array(R"("items":{"enum":[1,2]},"contains":{"const":1},"minContains":3,"maxItems":4)"),
+          array(R"("items":{"enum":["a","b","c"]},"minItems":3,"uniqueItems":true)"),
+          array(R"("items":{"type":"integer","minimum":-1,"maximum":1},"minItems":3,"uniqueItems":true)"),
+          object(R"("properties":{"a":{"type":"integer"}},"patternProperties":{"^[a-c]$":)" + text +
+                 R"(},"additionalProperties":false,"minProperties":2)"),
+          object(R"("properties":{"a":{"type":"integer"}},"patternProperties":{"^[ab]":)" + text +
+                 R"(},"additionalProperties":false,"minProperties":1)"),
+          object(R"("properties":{"a":true,"bb":true},"patternProperties":{"^(a|b{1,2})$":)" + null +
+                 R"(,"^x-":true},"additionalProperties":false,"minProperties":1)"),
+          object(R"("properties":{"abc":)" + null + R"(},"patternProperties":{"^[a-z]{3}$":)" + null +
+                 R"(},"additionalProperties":false,"minProperties":1)"),
+          object(R"("propertyNames":{"pattern":"^a{1,2}$"},"minProperties":2,"additionalProperties":)" + null),
+          object(R"("propertyNames":{"enum":["a","b"]},"minProperties":2,"additionalProperties":)" + null),
+          object(
+              R"("propertyNames":{"pattern":"x.*x","maxLength":5},"minProperties":1,"maxProperties":1,"additionalProperties":)" +
+              null),
+      })
+    walks(each, 40);
+  for (const auto& each :
+       {array(R"("items":{"const":false},"minItems":3,"uniqueItems":true)"),
+        array(R"("items":{"type":"boolean"},"minItems":3,"uniqueItems":true)"),
+        array(R"("items":{"enum":["a","b"]},"minItems":3,"uniqueItems":true)"),
+        array(R"("items":{"enum":[1,1.0,2]},"minItems":3,"uniqueItems":true)"),
+        array(R"("items":{"enum":[1,2]},"contains":{"const":1},"minContains":2,"uniqueItems":true)"),
+        array(R"("items":{"const":1},"contains":{"const":1},"maxContains":2,"minItems":3)"),
+        array(R"("prefixItems":[{"const":1}],"items":{"const":2},"contains":{"const":1},"minContains":2)"),
+        object(R"("properties":{"a":{"type":"integer"}},"patternProperties":{"^[a-c]$":)" + text +
+               R"(},"additionalProperties":false,"minProperties":3)"),
+        object(R"("propertyNames":{"enum":["a","b"]},"minProperties":3,"additionalProperties":)" + null),
+        object(R"("propertyNames":{"pattern":"^a{1,2}$"},"minProperties":3)"),
+        object(R"("propertyNames":{"pattern":"^[a-z]{2}$"},"minProperties":677)")}) {
+    options how;
+    how.bounds = limits_to_generate();
+    const auto made = grammar::from_json_schema(each, how);
+    BOOST_TEST(!made, each);
+    if (!made) BOOST_TEST(made.error().message == "no value satisfies the schema", each);
+  }
+  // A name that is listed has occurred already, or has no value.
+  const auto seen =
+      schema(R"({"properties":{"abc":true},"patternProperties":{"^[a-z]{3}$":true},"additionalProperties":false})");
+  BOOST_TEST(is_prefix(seen, R"({"abc":1,"abd")"));
+  BOOST_TEST(!is_prefix(seen, R"({"abc":1,"abc)"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -288,6 +288,31 @@ void dfa::finish() {
   for (std::size_t s = 0; s < count; ++s) open[s] = !closed[s];
 }
 
+std::vector<std::uint64_t> text_counts(const dfa& of) {
+  constexpr std::uint64_t cut = std::uint64_t{1} << 40;
+  std::vector<std::uint64_t> bytes_of(of.classes), made(of.states(), no_limit);
+  for (const auto kind : of.class_of) ++bytes_of[kind];
+  const auto edges = edges_into(of);
+  // Each state after those that follow it; states on circles and before them have no turn.
+  std::vector<std::uint32_t> left(of.states()), order;
+  for (std::uint32_t s = 1; s < of.states(); ++s) {
+    for (std::uint32_t c = 0; c < of.classes; ++c) left[s] += of.next[std::size_t{s} * of.classes + c] != dfa::dead;
+    if (left[s] == 0) order.push_back(s);
+  }
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const auto s = order[k];
+    std::uint64_t count = of.accepting[s] != 0;
+    for (std::uint32_t c = 0; c < of.classes; ++c)
+      if (const auto to = of.next[std::size_t{s} * of.classes + c]; to != dfa::dead)
+        count = std::min(cut, count + made[to] * bytes_of[c]);
+    made[s] = count;
+    for (auto i = edges.begin[s]; i < edges.begin[s + 1]; ++i)
+      if (--left[edges.from[i]] == 0) order.push_back(edges.from[i]);
+  }
+  made[dfa::dead] = 0;
+  return made;
+}
+
 result<dfa> determinise(const nfa& from, budget& work) {
   if (!work.spend(from.size() + 256)) return too_much_work(work);
   return subset_construction(from, work).run(from.start);

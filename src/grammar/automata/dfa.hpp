@@ -41,6 +41,11 @@ struct dfa {
   void finish();
 };
 
+/// [states] How many texts lead from each state to an accepting one. Large numbers are cut; no_limit: there is no end
+/// of them.
+inline constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+[[nodiscard]] std::vector<std::uint64_t> text_counts(const dfa& of);
+
 /// Subset construction. Errors: too_large above a limit.
 [[nodiscard]] result<dfa> determinise(const nfa& from, budget& work);
 

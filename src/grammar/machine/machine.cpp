@@ -14,6 +14,29 @@ std::size_t seen_words(const program& of, const frame& f) {
 
 }  // namespace
 
+bool program::array_spec::may_finish(std::uint64_t items, std::uint64_t contained) const {
+  std::uint64_t size = std::max(items, least);
+  if (!counts) return size <= most;
+  if (contained > contains_most) return false;
+  const auto count_of = [&](const std::vector<std::uint64_t>& sums, std::uint64_t first, bool rest) {
+    return first < sums.size() ? sums[first] : sums.back() + (rest ? first - (sums.size() - 1) : 0);
+  };
+  const bool rest_can = rest_contained != none, rest_must = rest == none && rest_can;
+  // The least size with as many items that can count as are needed.
+  const auto before = count_of(can_count, items, rest_can);
+  const auto needed = contains_least > contained ? contains_least - contained : 0;
+  if (needed > ~std::uint64_t{0} - before) return false;
+  if (count_of(can_count, size, rest_can) < before + needed) {
+    const auto prefix_size = static_cast<std::uint64_t>(can_count.size() - 1);
+    if (can_count.back() < before + needed && !rest_can) return false;
+    size = can_count.back() < before + needed
+               ? prefix_size + (before + needed - can_count.back())
+               : static_cast<std::uint64_t>(std::ranges::lower_bound(can_count, before + needed) - can_count.begin());
+  }
+  const auto forced = count_of(must_count, size, rest_must) - count_of(must_count, items, rest_must);
+  return size <= most && forced <= contains_most - contained;
+}
+
 bool machine::can_begin() {
   overflows_ = false;
   (void)begin();
@@ -305,10 +328,7 @@ void machine::add_items(const thread& t, std::vector<thread>& out) {
     frame made = array;
     made.count = array.count + 1;
     made.contained = contained;
-    // There must be room for the items that `contains` still needs.
-    if (spec.counts && contained < spec.contains_least && spec.most != ~std::uint64_t{0} &&
-        spec.most - made.count < spec.contains_least - contained)
-      return;
+    if (spec.counts && !spec.may_finish(made.count, contained)) return;
     const std::uint64_t counted =
         std::max<std::uint64_t>({spec.prefix.size(), spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most});
     if (!spec.unique) made.count = std::min(made.count, counted);

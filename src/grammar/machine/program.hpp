@@ -81,6 +81,8 @@ struct program {
     std::vector<std::uint32_t> prefix_contained;
     std::uint32_t rest_contained = none;
     bool counts = false;
+    /// Used if `counts`: of the first n items, n up to the size of the prefix, how many can and how many must count.
+    std::vector<std::uint64_t> can_count, must_count;
     std::uint64_t least = 0, most = ~std::uint64_t{0}, contains_least = 0, contains_most = ~std::uint64_t{0};
     bool unique = false;
     [[nodiscard]] std::uint32_t node_at(std::uint64_t index) const {
@@ -89,6 +91,8 @@ struct program {
     [[nodiscard]] std::uint32_t contained_at(std::uint64_t index) const {
       return index < prefix_contained.size() ? prefix_contained[index] : rest_contained;
     }
+    /// True if an array with this number of items, some of which count, can come to an end.
+    [[nodiscard]] bool may_finish(std::uint64_t items, std::uint64_t contained) const;
   };
 
   struct node {

@@ -34,7 +34,8 @@ class node_builder {
   void find_satisfiable();
   [[nodiscard]] bool is_satisfiable(const program::object_spec& of) const;
   [[nodiscard]] bool is_satisfiable(const program::array_spec& of) const;
-  void remove_unsatisfiable();
+  [[nodiscard]] result<void> remove_unsatisfiable();
+  [[nodiscard]] result<void> remove_unsatisfiable(program::object_spec& from);
   [[nodiscard]] bool holds(std::uint32_t node) const { return node != program::none && made_.nodes[node].satisfiable; }
 
   expander& with_;

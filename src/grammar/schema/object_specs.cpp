@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t any_name = std::uint32_t{1} << 31;
 constexpr std::size_t patterns_max = 30, valued_max = 5;
+constexpr std::uint64_t few_names = 64;
 
 bool is_listed(const object_rules::layer& layer, std::string_view name) {
   return std::ranges::binary_search(layer.names, name, {}, [](const auto& each) { return each.first; });
@@ -83,6 +84,29 @@ result<program::label> label_of(expander& with, const std::function<result<std::
   return made;
 }
 
+/// Lists the names that an automaton accepts, which are few, each with what follows its label.
+result<void> list_names(const dfa& names, program::object_spec& to, budget& work) {
+  std::vector<std::pair<std::uint32_t, std::string>> open;
+  if (!names.is_empty()) open.emplace_back(names.start, "");
+  while (!open.empty()) {
+    const auto [state, text] = std::move(open.back());
+    open.pop_back();
+    if (!work.spend(256 + text.size())) return too_much_work(work);
+    const auto place = std::ranges::lower_bound(to.names, text);
+    if (names.accepting[state] != 0 && (place == to.names.end() || *place != text)) {
+      const auto follows =
+          std::ranges::find(to.other_by_label, names.accepting[state], [](const auto& each) { return each.first; });
+      to.labels.insert(to.labels.begin() + (place - to.names.begin()), follows->second);
+      to.names.insert(place, text);
+    }
+    for (unsigned byte = 0; byte < 256; ++byte)
+      if (const auto next = names.step(state, static_cast<unsigned char>(byte)); next != dfa::dead)
+        open.emplace_back(next, text + static_cast<char>(byte));
+  }
+  to.other_by_label.clear();
+  return {};
+}
+
 }  // namespace
 
 /// What follows names that are not listed: one label for each set of patterns that a name can match.
@@ -155,6 +179,16 @@ result<void> node_builder::add_other_names(program::object_spec& to, const objec
     if (!follows) return follows.error();
     to.other_by_label.emplace_back(label, *follows);
   }
+  const auto leads_on = [&](std::uint32_t label) {
+    return std::ranges::any_of(
+        to.other_by_label, [&](const auto& each) { return each.first == label && each.second.node != program::none; });
+  };
+  for (auto& label : names.accepting)
+    if (!leads_on(label)) label = 0;
+  names.finish();
+  if (!work_.spend(names.next.size())) return too_much_work(work_);
+  // Names that are few are listed, so that none occurs twice.
+  if (text_counts(names)[names.start] <= few_names) return list_names(names, to, work_);
   to.other_names = std::make_shared<const dfa>(std::move(names));
   return {};
 }
@@ -174,10 +208,6 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (names.size() > work_.of().names_max) return too_much("names in one object", work_.of().names_max);
   made.names.assign(names.begin(), names.end());
-  made.required.resize(names.size() / 64 + 1);
-  const auto place_of = [&](std::string_view name) {
-    return static_cast<std::uint32_t>(std::ranges::lower_bound(names, name) - names.begin());
-  };
   for (const auto name : names) {
     if (!work_.spend(50 + 20 * rules.layers.size())) return too_much_work(work_);
     program::label label;
@@ -214,6 +244,11 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
     }
     made.labels.push_back(label);
   }
+  if (const auto added = add_other_names(made, rules); !added) return added;
+  made.required.resize(made.names.size() / 64 + 1);
+  const auto place_of = [&](std::string_view name) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(made.names, name) - made.names.begin());
+  };
   for (const auto name : rules.required)
     made.required[place_of(name) / 64] |= std::uint64_t{1} << (place_of(name) % 64);
   for (const auto& each : rules.dependent) made.dependent.emplace_back(place_of(each.name), place_of(each.required));
@@ -224,7 +259,6 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
   made.least = rules.least;
   made.most = rules.most;
   made.beyond = static_cast<std::uint8_t>((1u << rules.beyond.size()) - 1);
-  if (const auto added = add_other_names(made, rules); !added) return added;
   to.objects.push_back(static_cast<std::uint32_t>(made_.objects.size()));
   made_.objects.push_back(std::move(made));
   return {};
