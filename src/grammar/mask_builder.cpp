@@ -41,7 +41,7 @@ std::uint64_t mask_builder::key_of(const std::vector<thread>& threads) const {
 }
 
 bool mask_builder::is_digested(const thread& t) const {
-  return t.top != program::none && machine_.frames()[t.top].digested;
+  return t.top != program::none && (machine_.frames()[t.top].digested || t.value != 0);
 }
 
 void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed) {

@@ -1,6 +1,8 @@
 // Random walks over allowed tokens never reach a state in which nothing is allowed, and what they write is valid.
 #include <boost/test/unit_test.hpp>
 #include <random>
+#include <regex>
+#include <set>
 
 #include "tests/grammar/accepts.hpp"
 #include "tests/grammar/small_index.hpp"
@@ -67,6 +69,14 @@ std::vector<std::string> walks(const std::string& text, unsigned count = 12) {
 
 std::string pattern_schema(const std::string& pattern, const std::string& more) {
   return R"({"type":"string","pattern":")" + pattern + "\"," + more + "}";
+}
+
+/// The number of different names in an object of numbers, without escape sequences.
+std::size_t names_in(const std::string& text) {
+  static const std::regex quoted("\"[^\"]*\"");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), quoted), end; at != end; ++at) names.insert(at->str());
+  return names.size();
 }
 
 }  // namespace
@@ -213,6 +223,42 @@ BOOST_AUTO_TEST_CASE(items_and_names_that_leave_no_room) {
       schema(R"({"properties":{"abc":true},"patternProperties":{"^[a-z]{3}$":true},"additionalProperties":false})");
   BOOST_TEST(is_prefix(seen, R"({"abc":1,"abd")"));
   BOOST_TEST(!is_prefix(seen, R"({"abc":1,"abc)"));
+}
+
+/// A name that occurs twice counts once.
+BOOST_AUTO_TEST_CASE(names_that_are_not_listed_count_once) {
+  struct numbers_by_name {
+    const char* rules;
+    std::size_t least, most;
+  };
+  for (const auto& [rules, least, most] : {
+           numbers_by_name{R"("propertyNames":{"pattern":"^[xy]$"},"minProperties":2,"maxProperties":2)", 2, 2},
+           {R"("propertyNames":{"pattern":"^[a-z]{2}$"},"minProperties":3)", 3, 99},
+           {R"("propertyNames":{"pattern":"^[ab]+$"},"minProperties":3,"maxProperties":4)", 3, 4},
+           {R"("propertyNames":{"pattern":"^[a-c]*$"},"required":["a"],"minProperties":3)", 3, 99},
+           {R"("propertyNames":{"pattern":"^[a-c]*$"},"required":["a"],"minProperties":2)", 2, 99},
+       }) {
+    const auto made = walks(R"({"type":"object","additionalProperties":{"type":"integer","minimum":0,"maximum":9},)" +
+                                std::string(rules) + "}",
+                            60);
+    for (const auto& text : made) {
+      if (text.find('\\') != text.npos) continue;
+      BOOST_TEST(names_in(text) >= least, text << " for " << rules);
+      BOOST_TEST(names_in(text) <= most, text << " for " << rules);
+    }
+  }
+  const auto any = schema(R"({"type":"object","minProperties":2})");
+  BOOST_TEST(accepts(any, R"({"a":1,"b":2})"));
+  BOOST_TEST(accepts(any, R"({"a":1,"a":1,"b":[{}]})"));
+  BOOST_TEST(!accepts(any, R"({"a":1,"a":2})"));
+  BOOST_TEST(!accepts(any, R"({"a":1,"\u0061":2})"));
+  BOOST_TEST(
+      accepts(schema(R"({"items":{"minProperties":2},"uniqueItems":true})"), R"([{"a":1,"b":2},{"a":1,"b":3}])"));
+  BOOST_TEST(
+      !accepts(schema(R"({"items":{"minProperties":2},"uniqueItems":true})"), R"([{"a":1,"b":2},{"b":2,"a":1}])"));
+  const auto two = schema(R"({"type":"object","minProperties":2,"maxProperties":2})");
+  BOOST_TEST(accepts(two, R"({"a":1,"a":2,"b":1})"));
+  BOOST_TEST(!is_prefix(two, R"({"a":1,"b":2,)"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

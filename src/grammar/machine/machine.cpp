@@ -277,14 +277,23 @@ void machine::read_string(thread t, unsigned char byte, std::vector<thread>& out
   if (!strings_.end_name(t, name)) return;
   frame object = frames_[t.top];
   object.item = t.value;
-  ++object.count;
   object.beyond |= name.label.beyond;
   const auto& spec = program_.objects[object.spec];
+  const bool watched = spec.counts_others && object.count < spec.counted_max(), other = name.bit == program::none;
+  const bool again = watched && other && unique_.is_used(object, t.value);
   // Only as much is counted as matters, so that more frames are equal.
-  const auto counted = std::max(spec.least, spec.most == ~std::uint64_t{0} ? 0 : spec.most);
-  object.count = std::min(object.count, counted);
+  if (!again) object.count = std::min(object.count + 1, spec.counted_max());
   object.beyond &= spec.beyond;
+  const bool is_enough = object.count == spec.counted_max(), noted = watched && other && !again && !is_enough;
+  if (noted) {
+    object.names += mixed(digest::object, t.value);
+    object.earlier = object.last;
+  } else if (is_enough) {
+    object.names = 0;
+    object.last = program::none;
+  }
   const auto add = [&](std::uint32_t node) {
+    if (noted) object.last = static_cast<std::uint32_t>(frames_.size());
     const auto top = frames_.add_seen(object, seen_words(program_, object), name.bit);
     out.push_back({.where = at::colon, .top = top, .spec = node});
   };

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -71,7 +72,13 @@ struct program {
     label other;
     std::vector<std::pair<std::uint32_t, label>> other_by_label;
     bool second_first = false;  ///< of two names, the second one has to come first
+    /// Names that are not listed may occur twice, and then count once: those so far are known while it matters.
+    bool counts_others = false;
     [[nodiscard]] bool allows_others() const { return other.node != none || other_names != nullptr; }
+    /// Members beyond this number make no difference.
+    [[nodiscard]] std::uint64_t counted_max() const {
+      return most == ~std::uint64_t{0} ? least : std::max(least, most);
+    }
   };
 
   struct array_spec {

@@ -24,6 +24,7 @@ std::uint32_t frame_store::push(frame made, std::size_t words) {
   h = mixed(h, made.count);
   h = mixed(h, static_cast<std::uint64_t>(made.beyond) << 32 | made.contained);
   for (std::size_t i = 0; i < words; ++i) h = mixed(h, bits_[made.seen + i]);
+  if (made.names != 0) h = mixed(h, made.names);
   if (made.digested) h = mixed(mixed(h, made.content), made.item);
   made.hash = h;
   frames_.push_back(made);

@@ -21,11 +21,13 @@ struct frame {
   std::uint32_t seen = 0;       ///< object: offset of its bits
   std::uint64_t count = 0;      ///< items or members so far
   std::uint64_t hash = 0;       ///< of the contents and of all below
+  std::uint64_t names = 0;      ///< object that counts names which are not listed: of these, in any order
   // digested
   std::uint64_t content = 0;              ///< of the values so far
   std::uint64_t item = 0;                 ///< object: of the name that was read; array: of the latest item, if `last`
                                           ///< is this frame
-  std::uint32_t last = program::none;     ///< array of unique items: the frame with the latest item
+  std::uint32_t last = program::none;     ///< array of unique items: the frame with the latest item; object that counts
+                                          ///< names: with the latest of them
   std::uint32_t earlier = program::none;  ///< if `last` is this frame: the frame with the item before
 };
 

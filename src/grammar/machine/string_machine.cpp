@@ -79,7 +79,8 @@ bool string_machine::begin_name(thread& t) const {
   t.where = thread::at::name;
   t.spec = object.spec;
   t.a = t.c = t.escape = 0;
-  t.value = object.digested ? digest::text : 0;
+  const bool counts = others && spec.counts_others && object.count < spec.counted_max();
+  t.value = object.digested || counts ? digest::text : 0;
   t.b = count;
   t.d = !others ? 0 : spec.other_names ? spec.other_names->start : 1;
   return true;

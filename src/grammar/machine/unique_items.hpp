@@ -37,7 +37,7 @@ class unique_items {
   [[nodiscard]] bool is_unique(const frame& of) const {
     return of.what == frame::kind::array && program_.arrays[of.spec].unique;
   }
-  /// An item of the array has this digest.
+  /// An item of the array, or one of the names that an object counts, has this digest.
   [[nodiscard]] bool is_used(const frame& array, std::uint64_t value) const;
   /// The string that the thread is in may end with one of its literals that no item has. True for other strings.
   [[nodiscard]] bool has_literal(const thread& t) const;

@@ -1,6 +1,7 @@
 #include "grammar/schema/node_builder.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "grammar/machine/unique_items.hpp"
@@ -278,8 +279,13 @@ void node_builder::find_satisfiable() {
 /// Removes what would lead into a dead end.
 result<void> node_builder::remove_unsatisfiable() {
   for (auto& array : made_.arrays) remove_from_items(made_, array);
-  for (auto& object : made_.objects)
+  for (auto& object : made_.objects) {
     if (const auto removed = remove_unsatisfiable(object); !removed) return removed;
+    // The required names and one other name are certain to differ.
+    std::uint64_t certain = 1;
+    for (const auto bits : object.required) certain += static_cast<std::uint64_t>(std::popcount(bits));
+    object.counts_others = object.allows_others() && object.least > certain;
+  }
   for (auto& node : made_.nodes) {
     std::erase_if(node.arrays, [&](auto i) { return !is_satisfiable(made_.arrays[i]); });
     std::erase_if(node.objects, [&](auto i) { return !is_satisfiable(made_.objects[i]); });
