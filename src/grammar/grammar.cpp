@@ -1,7 +1,8 @@
 #include "grammar/grammar.hpp"
 
+#include "grammar/compiled_schema.hpp"
 #include "grammar/machine/machine.hpp"
-#include "grammar/schema/node_builder.hpp"
+#include "grammar/schema/language_pool.hpp"
 #include "grammar/text/gbnf.hpp"
 #include "grammar/text/kbnf.hpp"
 
@@ -31,17 +32,13 @@ result<std::shared_ptr<const grammar>> rule_grammar(result<program> compiled, co
 }  // namespace
 
 result<std::shared_ptr<const grammar>> grammar::from_json_schema(std::string_view schema, const options& how) {
-  const auto document = schema_document::parse(schema, how.otherwise, how.bounds);
-  if (!document) return document.error();
   budget work(how.bounds);
   language_pool languages(work);
-  expander expand(*document, languages, how.formats, work);
-  auto compiled = node_builder(expand, work).build();
+  auto compiled = compile_schema(schema, how, work, languages);
   if (!compiled) return compiled.error();
   auto notes = how.notes;
-  notes.insert(notes.end(), document->notes().begin(), document->notes().end());
-  notes.insert(notes.end(), expand.notes().begin(), expand.notes().end());
-  return std::make_shared<const grammar>(std::move(*compiled), std::move(notes));
+  notes.insert(notes.end(), compiled->notes.begin(), compiled->notes.end());
+  return std::make_shared<const grammar>(std::move(compiled->made), std::move(notes));
 }
 
 result<void> grammar::prepare(const options& how) {

@@ -20,26 +20,6 @@ constexpr const char* person =
 
 BOOST_AUTO_TEST_SUITE(schema_test)
 
-BOOST_AUTO_TEST_CASE(names_of_calls_come_first) {
-  options how;
-  how.bounds.calls = true;
-  const char* schema = R"({"type":"object","properties":{"name":{"const":"a"},"arguments":{"type":"object"}},
-    "required":["name","arguments"],"additionalProperties":false})";
-  const auto calls = grammar::from_json_schema(schema, how).value();
-  const auto any = grammar::from_json_schema(schema).value();
-  const std::string right = R"({"name":"a","arguments":{"arguments":1,"name":2}})",
-                    wrong = R"({"arguments":{},"name":"a"})";
-  BOOST_TEST(test::accepts(calls, right));
-  BOOST_TEST(!test::accepts(calls, wrong));
-  BOOST_TEST(test::accepts(any, right));
-  BOOST_TEST(test::accepts(any, wrong));
-  matcher m(calls, test::bytes_index());
-  BOOST_REQUIRE(m.accept("{\""));
-  BOOST_TEST(m.would_accept("n"));
-  BOOST_TEST(!m.would_accept("a"));
-  BOOST_TEST(!m.would_accept("\\u0061"));
-}
-
 BOOST_AUTO_TEST_CASE(names_come_in_any_order_and_once) {
   const auto made = schema(person);
   BOOST_TEST(accepts(made, R"({"name":"x","age":3})"));

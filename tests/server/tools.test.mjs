@@ -458,7 +458,7 @@ test('bad tools are refused by name', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
     [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools[0].function.name'],
-    [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(a)\\1' } } } } }], tool_choice: 'required' }, 'tools'],
+    [{ tools: [{ type: 'function', function: { name: 'a', strict: true, parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(a)\\1' } } } } }], tool_choice: 'required' }, 'tools[0].function.parameters'],
     [{ tools: [], tool_choice: 'required' }, 'tool_choice'],
     [{ tool_choice: { type: 'function', function: { name: 'missing' } } }, 'tool_choice'],
     [{ tools: [{ type: 'function', function: { name: 'a', parameters: { type: 'string' } } }] }, 'tools[0].function.parameters.type'],
@@ -477,4 +477,61 @@ test('bad tools are refused by name', async () => {
     const kept = { ...base, tools: tools.map(({ type, function: f }) => ({ type, function: { ...f, strict } })), tool_choice: 'required', parallel_tool_calls: false };
     isCall((await clients[0].chat.completions.create(kept)).choices[0].message.tool_calls[0].function);
   }
+});
+
+test('the schemas of tools and of the answer are judged one by one', async () => {
+  const [server] = servers;
+  const bad = { type: 'object', properties: { b: { type: 'string', pattern: '(a)\\1' } }, required: ['b'], additionalProperties: false };
+  const old = { $schema: 'http://json-schema.org/draft-07/schema#', $id: 'https://example.org/s', type: 'object', properties: { t: { $ref: 'https://example.org/s#/definitions/t', maximum: 1 } }, required: ['t'], additionalProperties: false, definitions: { t: { type: 'integer', minimum: 5, maximum: 9 } } };
+  const of = (...list) => list.map(([name, parameters, strict]) => ({ type: 'function', function: { name, parameters, strict } }));
+  const request = { ...base, parallel_tool_calls: false, temperature: 50, top_p: 1, top_k: 0, max_tokens: 300 };
+  const ask = (fields) => server.post('/v1/chat/completions', { ...request, ...fields });
+  const format = (schema, strict) => ({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict } } });
+  const note = 'tools[1].function.parameters: the schema is not enforced: /properties/b/pattern: ';
+
+  // One that is not supported leaves the others as they are.
+  const names = new Set();
+  for (let seed = 0; seed < 8; ++seed) {
+    const { status, body } = await ask({ tools: of(['now', now.parameters], ['bad', bad]), tool_choice: 'required', seed });
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.ok(body.metadata.constraint_notes.startsWith(note), body.metadata.constraint_notes);
+    if (body.choices[0].finish_reason !== 'tool_calls') continue;
+    const { function: made } = body.choices[0].message.tool_calls[0];
+    names.add(made.name);
+    if (made.name === 'now') isCall(made);
+  }
+  assert.deepEqual([...names].sort(), ['bad', 'now'], 'both were called');
+  for (let seed = 0; seed < 4; ++seed) {
+    const { status, body } = await ask({ tools: of(['now', now.parameters]), ...format(bad, false), seed });
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.ok(body.metadata.constraint_notes.startsWith('response_format.json_schema.schema: the schema is not enforced: /properties/b/pattern: '));
+    if (body.choices[0].finish_reason === 'tool_calls') isCall(body.choices[0].message.tool_calls[0].function);
+  }
+  // Each has the draft and the identifier that it names.
+  for (const fields of [{ tools: of(['old', old, true], ['now', now.parameters]), tool_choice: { type: 'function', function: { name: 'old' } } },
+    { tools: of(['now', now.parameters]), ...format(old, true) }]) {
+    const { status, body } = await ask(fields);
+    assert.equal(status, 200, JSON.stringify(body));
+    const { finish_reason, message } = body.choices[0];
+    if (fields.response_format && finish_reason === 'tool_calls') isCall(message.tool_calls[0].function);
+    else if (finish_reason !== 'length') assert.ok(JSON.parse(message.tool_calls?.[0].function.arguments ?? message.content).t >= 5);
+  }
+  // An error names the schema, and the place in it.
+  const wrong = { type: 'object', properties: { a: { type: 'objct' } } };
+  const rows = [
+    [{ tools: of(['now', now.parameters], ['add', add.parameters], ['bad', bad, true]) }, 'tools[2].function.parameters', '/properties/b/pattern: '],
+    [{ tools: of(['now', now.parameters], ['bad', wrong]), tool_choice: { type: 'function', function: { name: 'bad' } } }, 'tools[1].function.parameters', '/properties/a/type: '],
+    [{ ...format(bad, true) }, 'response_format.json_schema.schema', '/properties/b/pattern: '],
+    [{ ...format(wrong) }, 'response_format.json_schema.schema', '/properties/a/type: '],
+    [{ guided_json: '{' }, 'guided_json', ''],
+    [{ guided_json: { type: 'integer', minimum: 3, maximum: 2 } }, 'guided_json', 'no value satisfies the schema'],
+  ];
+  for (const [fields, param, reason] of rows) {
+    const { status, body } = await ask(fields);
+    assert.deepEqual([status, body.error.param], [400, param], body.error.message);
+    assert.ok(body.error.message.startsWith(`${param}: ${reason}`), body.error.message);
+    if (!fields.tools) assert.deepEqual((await ask({ ...fields, tools: undefined })).body.error, body.error, 'as without tools');
+  }
+  const { body } = await server.post('/v1/responses', { input: 'Go.', tools: [flat[0], { type: 'function', name: 'bad', parameters: bad, strict: true }] });
+  assert.equal(body.error.param, 'tools[1].parameters', body.error.message);
 });

@@ -122,6 +122,12 @@ std::size_t kept_bytes(const generation_request& request) {
   if (request.tool_names) add(*request.tool_names);
   if (!request.constraint) return bytes;
   add(request.constraint->marks);
+  const auto schema_bytes = [](const protocol::schema_text& of) {
+    return sizeof of + of.text.size() + of.field.size() + of.relaxed.size();
+  };
+  for (const auto& [name, arguments] : request.constraint->calls.functions)
+    bytes += sizeof name + name.size() + schema_bytes(arguments);
+  if (const auto& answer = request.constraint->calls.answer) bytes += schema_bytes(*answer);
   return bytes + request.constraint->text.size() + request.constraint->relaxed.size();
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "grammar/call_grammar.hpp"
 #include "protocol/json/json.hpp"
 
 namespace skein::request {
@@ -12,15 +13,39 @@ using constraint_kind = protocol::text_constraint::kind;
 using compiled_result = result<std::shared_ptr<const grammar::grammar>>;
 
 constexpr std::size_t vocabularies_max = 4;
+static_assert(grammar::limits{}.depth_max <= protocol::written_json.depth_max, "arguments can be read again");
 
 std::string grammar_key(const protocol::text_constraint& wanted, const tokenizer::vocabulary& words) {
   std::string key = words.hash();
   key += static_cast<char>('0' + static_cast<int>(wanted.what));
   key += static_cast<char>('0' + static_cast<int>(wanted.after));
-  key += wanted.calls ? 'c' : 's';
-  for (const auto& mark : wanted.marks) (key += mark) += '\0';
-  (key += wanted.relaxed) += '\0';
+  const auto add = [&](const std::string& text) { (key += text) += '\0'; };
+  for (const auto& mark : wanted.marks) add(mark);
+  const auto add_schema = [&](const protocol::schema_text& of) {
+    add(of.field);  // notes name it
+    add(of.relaxed);
+    add(std::to_string(of.text.size()));
+    key += of.text;
+  };
+  add(std::to_string(wanted.calls.calls_max));
+  for (const auto& [name, arguments] : wanted.calls.functions) {
+    add(name);
+    add_schema(arguments);
+  }
+  add("");
+  if (wanted.calls.answer) add_schema(*wanted.calls.answer);
+  add(wanted.relaxed);
   return key += wanted.text;
+}
+
+grammar::schema_part part_of(const protocol::schema_text& of) { return {of.text, of.relaxed, of.field}; }
+
+grammar::call_schemas schemas_of(const protocol::call_constraint& calls) {
+  grammar::call_schemas made;
+  for (const auto& [name, arguments] : calls.functions) made.functions.push_back({name, part_of(arguments)});
+  made.calls_max = calls.calls_max;
+  if (calls.answer) made.answer = part_of(*calls.answer);
+  return made;
 }
 
 std::vector<std::string> choices_in(std::string_view json) {
@@ -39,6 +64,7 @@ compiled_result compile_grammar(const protocol::text_constraint& wanted, const g
     case constraint_kind::choices: return grammar::grammar::from_choices(choices_in(wanted.text), how);
     case constraint_kind::gbnf: return grammar::grammar::from_gbnf(wanted.text, how);
     case constraint_kind::kbnf: return grammar::grammar::from_kbnf(wanted.text, how);
+    case constraint_kind::calls: return grammar::compile_calls(schemas_of(wanted.calls), how);
   }
   return error{error_kind::internal, "an unknown kind of grammar", {}};
 }
@@ -47,7 +73,8 @@ compiled_result compile_grammar(const protocol::text_constraint& wanted, const g
 /// meaning.
 grammar::answer_lead::newlines newlines_before(const protocol::text_constraint& wanted, grammar::matcher begin) {
   using newlines = grammar::answer_lead::newlines;
-  const bool json = wanted.what == constraint_kind::json_object || wanted.what == constraint_kind::json_schema;
+  const bool json = wanted.what == constraint_kind::json_object || wanted.what == constraint_kind::json_schema ||
+                    wanted.what == constraint_kind::calls;
   return !json && begin.would_accept("\n") ? newlines::none : newlines::some;
 }
 
@@ -69,6 +96,11 @@ error in_terms_of(error why, const std::string& field) {
   why.message = field + ": " + why.message;
   why.field = field;
   return why;
+}
+
+/// Of the schemas of calls, each has its own field.
+const std::string& field_of(const error& why, const protocol::text_constraint& wanted) {
+  return wanted.what == constraint_kind::calls && !why.field.empty() ? why.field : wanted.field;
 }
 
 }  // namespace
@@ -119,7 +151,6 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
     return error{error_kind::unsupported, wanted.field + " is not supported by this server", wanted.field};
   grammar::options how;
   how.bounds = grammar::limits_to_generate();
-  how.bounds.calls = wanted.calls;
   how.bounds.source_bytes_max = limits.grammar_bytes_max;
   how.bounds.steps_max = limits.grammar_steps_max;
   auto of = wanted.text.size() > limits.grammar_bytes_max
@@ -131,7 +162,7 @@ result<grammar_store::rule> grammar_store::get(const protocol::text_constraint& 
     how.notes = {"the schema is not enforced: " + of.error().message};
     of = compile_grammar(relaxed, how);
   }
-  if (!of) return in_terms_of(of.error(), wanted.field);
+  if (!of) return in_terms_of(of.error(), field_of(of.error(), wanted));
   auto index = index_of(words);
   auto lead = lead_of(wanted, newlines_before(wanted, {*of, index}));
   auto made = grammar::answer_rule::make(std::move(*of), std::move(index), std::move(lead));

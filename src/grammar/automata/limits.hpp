@@ -25,7 +25,6 @@ struct limits {
   std::uint32_t number_bytes_max = ~0u;     ///< of a number, unless its bounds or constants need more
   bool plain_numbers = false;               ///< integers as digits only, small exponents, constants in one form
   bool plain_texts = false;                 ///< names and constants without escape sequences that they do not need
-  bool calls = false;                       ///< "name" comes before "arguments" in objects of these two names
 };
 
 /// For texts that are generated: models that write spaces or digits for long come to an end.

@@ -254,8 +254,6 @@ result<void> node_builder::add_object(program::node& to, const object_rules& rul
   for (const auto& each : rules.dependent) made.dependent.emplace_back(place_of(each.name), place_of(each.required));
   if (!made.dependent.empty() && rules.most != ~std::uint64_t{0})
     return error{error_kind::unsupported, "maxProperties beside dependentRequired is not supported", "maxProperties"};
-  made.second_first =
-      work_.of().calls && made.required.front() == 3 && made.names == std::vector<std::string>{"arguments", "name"};
   made.least = rules.least;
   made.most = rules.most;
   made.beyond = static_cast<std::uint8_t>((1u << rules.beyond.size()) - 1);

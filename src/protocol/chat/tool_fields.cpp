@@ -1,7 +1,6 @@
 #include "protocol/chat/tool_fields.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -15,7 +14,7 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t calls_max = 16;
+constexpr std::uint32_t calls_max = 16;
 constexpr std::string_view call_opening = "Assistant: ```json", headed_opening = "Assistant: **Tool Call:**\n```json";
 
 constexpr std::string_view description_start = "Tools:\n", headed_description_start = "### `";
@@ -70,79 +69,23 @@ tool_wish read_choice(const object_reader& body) {
   return wish;
 }
 
-/// A schema as part of a larger one: its references stay within it. `$id` beside `$ref` would have no defined meaning,
-/// so a `$ref` at the top moves into an `allOf`.
-void write_part(json_writer& out, json_value schema, std::string_view id, bool is_object) {
-  out.begin_object().key("$id").value(id);
-  std::optional<json_value> reference, all;
-  for (const auto [name, value] : schema.members()) {
-    if (name == "$schema" || name == "$id" || (is_object && name == "type")) continue;
-    if (name == "$ref")
-      reference = value;
-    else if (name == "allOf" && value.is(json_kind::array))
-      all = value;
-    else
-      copy_json(out.key(name), value);
-  }
-  if (reference || all) {
-    out.key("allOf").begin_array();
-    if (reference) {
-      copy_json(out.begin_object().key("$ref"), *reference);
-      out.end_object();
-    }
-    if (all)
-      for (const auto element : all->elements()) copy_json(out, element);
-    out.end_array();
-  }
-  if (is_object) out.key("type").value("object");
+constexpr std::string_view any_object = R"({"type":"object"})";
+
+/// The schema of a call's arguments, which are an object.
+schema_text arguments_of(const tool& of) {
+  if (!of.parameters) return {std::string(any_object), of.field};
+  schema_text made{"", of.field, of.strict ? "" : std::string(any_object)};
+  json_writer out(made.text);
+  out.begin_object();
+  for (const auto [name, value] : of.parameters->members()) copy_json(out.key(name), value);
+  if (!of.parameters->member("type")) out.key("type").value("object");
   out.end_object();
+  return made;
 }
 
-void write_parameters(json_writer& out, const tool& of, std::size_t index, bool relaxed) {
-  if (of.parameters && !relaxed)
-    write_part(out, *of.parameters, "tool:/" + std::to_string(index), true);
-  else
-    out.begin_object().key("type").value("object").end_object();
-}
-
-/// Writes the schema of answers that are no calls.
-std::function<void(json_writer&)> answer_writer_of(const text_constraint& wanted, bool relaxed) {
-  if (wanted.what == text_constraint::kind::json_object)
-    return [](json_writer& out) { out.begin_object().key("type").value("object").end_object(); };
-  const std::string& text = relaxed && !wanted.relaxed.empty() ? wanted.relaxed : wanted.text;
-  return [&text](json_writer& out) {
-    const auto schema = json_document::parse(text, known_json);
-    if (schema && schema->root().is(json_kind::object))
-      write_part(out, schema->root(), "answer:/", false);
-    else if (schema)
-      copy_json(out, schema->root());
-    else
-      out.value(false);  // refused: no value satisfies it
-  };
-}
-
-/// A call of one of the tools, or a list of calls, or what `answer` writes, if not null.
-std::string schema_of(const std::vector<tool>& tools, bool several, bool relaxed,
-                      const std::function<void(json_writer&)>& answer) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object().key("$defs").begin_object().key("call").begin_object().key("anyOf").begin_array();
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    out.begin_object().key("type").value("object").key("properties").begin_object();
-    out.key("name").begin_object().key("const").value(tools[i].name).end_object();
-    write_parameters(out.key("arguments"), tools[i], i, relaxed && !tools[i].strict);
-    out.end_object().key("required").begin_array().value("name").value("arguments").end_array();
-    out.key("additionalProperties").value(false).end_object();
-  }
-  out.end_array().end_object().end_object();
-  out.key("anyOf").begin_array().begin_object().key("$ref").value("#/$defs/call").end_object();
-  if (several) {
-    out.begin_object().key("type").value("array").key("items").begin_object().key("$ref").value("#/$defs/call");
-    out.end_object().key("minItems").value(1).key("maxItems").value(calls_max).end_object();
-  }
-  if (answer) answer(out);
-  out.end_array().end_object();
-  return json;
+schema_text answer_of(text_constraint wanted) {
+  if (wanted.what == text_constraint::kind::json_object) wanted.text = any_object;
+  return {std::move(wanted.text), std::move(wanted.field), std::move(wanted.relaxed)};
 }
 
 /// What a model reads of its tools, in the form of its training: the parameters are called arguments.
@@ -254,16 +197,15 @@ void read_tools(const object_reader& body, const tool_reading& how, generation_r
       wanted->what != text_constraint::kind::json_object)
     return body.fault().report(error_kind::unsupported, wanted->field,
                                wanted->field + " cannot be combined with tools that may be called");
-  const bool calls_only = required || !wanted;  // a required call is the whole answer
-  text_constraint calls;
-  calls.what = text_constraint::kind::json_schema;
-  calls.text = schema_of(tools, several, false, calls_only ? nullptr : answer_writer_of(*wanted, false));
-  calls.relaxed = schema_of(tools, several, true, calls_only ? nullptr : answer_writer_of(*wanted, true));
-  calls.field = body.path_of("tools");
-  calls.calls = true;
+  text_constraint made;
+  made.what = text_constraint::kind::calls;
+  made.field = body.path_of("tools");
+  for (const auto& one : tools) made.calls.functions.push_back({one.name, arguments_of(one)});
+  if (several) made.calls.calls_max = calls_max;
+  if (wanted && !required) made.calls.answer = answer_of(*wanted);  // a required call is the whole answer
   if (!required && !wanted)
-    for (const auto mark : call_marks()) calls.marks.emplace_back(mark);
-  out.constraint = std::move(calls);
+    for (const auto mark : call_marks()) made.marks.emplace_back(mark);
+  out.constraint = std::move(made);
   std::vector<std::string> names;
   names.reserve(tools.size());
   for (auto& one : tools) names.push_back(std::move(one.name));

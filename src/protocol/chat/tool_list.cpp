@@ -87,6 +87,7 @@ class list_reader {
     one.strict = of.boolean("strict").value_or(false);
     if (const auto parameters = of.object("parameters")) {
       one.parameters = of.value("parameters");
+      one.field = of.path_of("parameters");
       const auto type = one.parameters->member("type");
       if (type && type->text().value_or("object") != "object")
         parameters->refuse("type", "must be object: the arguments of a call are an object");

@@ -16,6 +16,7 @@ struct tool {
   std::string name;  ///< of a namespace: see qualified_name
   std::string description;
   std::optional<json_value> parameters;
+  std::string field;  ///< path of the parameters
   bool strict = false;
 };
 

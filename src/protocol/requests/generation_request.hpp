@@ -38,15 +38,41 @@ enum class answer_form : std::uint8_t {
   thinking,  ///< after "<think": '>', newlines, thoughts, "</think>", newlines, content
 };
 
+/// A JSON Schema of a request.
+struct schema_text {
+  std::string text;
+  std::string field;         ///< of the request, for errors and notes
+  std::string relaxed = {};  ///< taken if `text` has what is not supported; empty: that is an error
+};
+
+/// What calls of tools must match.
+struct call_constraint {
+  struct function {
+    std::string name;
+    schema_text arguments;
+  };
+  std::vector<function> functions;
+  std::uint32_t calls_max = 1;
+  std::optional<schema_text> answer;  ///< none: the answer must be calls
+};
+
 /// What the text of an answer must match.
 struct text_constraint {
-  enum class kind : std::uint8_t { json_object, json_schema, regex, choices, gbnf, kbnf } what = kind::json_object;
+  enum class kind : std::uint8_t {
+    json_object,
+    json_schema,
+    regex,
+    choices,
+    gbnf,
+    kbnf,
+    calls
+  } what = kind::json_object;
   std::string text;                      ///< schema, pattern or rules; of choices, a JSON array of strings
   std::string field;                     ///< of the request, for errors
-  std::string relaxed = {};              ///< taken if `text` has what is not supported; empty: that is an error
+  std::string relaxed = {};              ///< of a schema; see schema_text
   answer_form after = answer_form::raw;  ///< how the prompt ends that the text follows
   std::vector<std::string> marks = {};   ///< not empty: free text, up to one of these
-  bool calls = false;                    ///< the schema is one of calls, whose names come before their arguments
+  call_constraint calls = {};
 };
 
 /// A limit on the thoughts of an answer.
