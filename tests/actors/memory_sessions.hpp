@@ -98,6 +98,7 @@ class memory_sessions {
     o.number = tree ? tree->record().last_version + 1 : 1;
     o.history_from = start->history_from;
     o.repeats_system = start->repeats_system;
+    o.repeats_answer = start->repeats_answer;
     o.unfinished = start->unfinished;
     const auto uid = tree ? tree->record().uid : trees.size() + 1;
     o.key = {uid, o.number};

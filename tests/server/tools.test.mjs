@@ -209,6 +209,42 @@ test('chat: a fork and an earlier version of a session go on after a call', asyn
   }
 });
 
+test('chat: a session continues with results of tools alone', async () => {
+  const turn = (id, fields) => servers[0].post('/v1/chat/completions',
+    { ...base, session_id: id, temperature: 0, tool_choice: 'required', ...fields });
+  const first = (await turn('results', {})).body.choices[0].message;
+  const result = (content) => ({ role: 'tool', tool_call_id: first.tool_calls[0].id, content });
+  const fork = async (id) => assert.equal((await servers[0].post('/v1/sessions/results/fork', { to: id, version: 1 })).status, 200);
+  const calls = (of) => of.body.choices[0].message.tool_calls.map((c) => c.function);
+  for (const results of [[result('5')], [result('5'), { role: 'tool', content: '6' }]]) {
+    const n = results.length;
+    await fork(`whole ${n}`);
+    const whole = await turn(`whole ${n}`, { messages: [...messages, first, ...results] });
+    assert.equal(whole.headers.get('x-session-state'), 'continued');
+    for (const [name, sent] of [['alone', results], ['pair', [first, ...results]]]) {
+      const id = `${name} ${n}`;
+      await fork(id);
+      const next = await turn(id, { messages: sent });
+      assert.equal(next.status, 200, JSON.stringify(next.body));
+      assert.equal(next.headers.get('x-session-state'), 'continued', id);
+      assert.deepEqual(calls(next), calls(whole), id);
+      assert.equal(next.body.usage.prompt_tokens, whole.body.usage.prompt_tokens - whole.body.usage.prompt_tokens_details.cached_tokens);
+      const { body } = await servers[0].get(`/v1/sessions/${id.replace(' ', '%20')}?tree=true`);
+      assert.deepEqual(body.tree.map((v) => [v.version, v.parent]), [[1, 0], [2, 1]]);
+      const { transcript } = (await servers[0].get(`/v1/sessions/${id.replace(' ', '%20')}?transcript=true`)).body;
+      assert.deepEqual(transcript.at(-1).messages, results.map(({ content }) => ({ role: 'tool', content })));
+      const answered = [...messages, first, ...results, next.body.choices[0].message, { role: 'user', content: 'And?' }];
+      const known = await turn(id, { messages: answered });
+      assert.equal(known.headers.get('x-session-state'), 'continued');
+      assert.equal(known.body.session.version, 3);
+      const edited = structuredClone(first);
+      edited.tool_calls[0].function.arguments = '{"a":1,"b":98}';
+      const other = await turn(id, { messages: [edited, ...results] });
+      assert.equal(other.headers.get('x-session-state'), 'rebuilt', 'the call is another one');
+    }
+  }
+});
+
 const flat = [add, now].map((f) => ({ type: 'function', ...f }));
 
 test('responses: calls, whole and streamed, and their results', async () => {

@@ -59,6 +59,13 @@ bool repeats_system(const session_tree& tree, version_id base, const open_sessio
          way.front()->text.starts_with(std::string_view(question.history).substr(0, question.system_bytes));
 }
 
+/// Whether the results of calls follow the answer of this version.
+bool repeats_answer(const session_tree& tree, version_id base, const open_session& question) {
+  const version_record* answered = tree.find(base);
+  return question.answer_bytes > 0 && answered &&
+         std::string_view(question.history).substr(question.answer_at, question.answer_bytes) == answered->answer;
+}
+
 }  // namespace
 
 bool goes_on_with(const version_record& answer, const open_session& question) {
@@ -92,16 +99,18 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
   }
   const bool chat = question.kind == turn_text::chat_messages;
   const history_rules rules{.whole_messages = chat, .leave_some = !(chat && question.opening_follows)};
+  start.repeats_answer = chat && repeats_answer(*tree, start.base, question);
   if (question.from) {
     start.history_from = tree->held_by(start.base, question.history, rules).value_or(0);
   } else if (const auto found = tree->recognise(question.history, rules); found.version != storage::beginning) {
     start.base = found.version;
     start.history_from = found.bytes;
-  } else if (chat && !question.single_user_message) {
+  } else if (chat && !question.only_new && !start.repeats_answer) {
     start.base = storage::beginning;
     start.state = tree->versions().empty() ? session_state::fresh : session_state::rebuilt;
     return start;
   }
+  if (start.history_from > 0) start.repeats_answer = false;
   start.repeats_system = chat && start.history_from == 0 && repeats_system(*tree, start.base, question);
   return start;
 }

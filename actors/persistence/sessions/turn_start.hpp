@@ -14,6 +14,7 @@ struct turn_start {
   std::uint64_t history_from = 0;  ///< bytes of the request's history that the base already holds
   session_state state = session_state::fresh;
   bool repeats_system = false;
+  bool repeats_answer = false;
   std::optional<version_record> unfinished;  ///< a child of the base, with open_session::continue_unfinished
 };
 

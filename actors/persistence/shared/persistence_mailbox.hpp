@@ -68,8 +68,8 @@ struct resume_point {
 /// How the text of a request relates to what the session holds.
 enum class turn_text : std::uint8_t {
   increment,      ///< it continues the session
-  chat_messages,  ///< a whole history if it begins with a history of the session; else an increment if it has a single
-                  ///< user message and no answer; else a new history
+  chat_messages,  ///< a whole history if it begins with a history of the session; else an increment if it has
+                  ///< `only_new`, or repeats the last answer before results of its calls; else a new history
   raw_text,       ///< the same for raw prompts: a history if it begins with one, else an increment
 };
 
@@ -82,12 +82,14 @@ struct open_session {
   std::string initial_state;  ///< identity of the tuned state; conflict if the session began with a different one
   turn_text kind = turn_text::increment;
   std::string history;  ///< chat: rendered text of the whole request, without the answer's opening; raw: the prompt
-  std::uint64_t system_bytes = 0;    ///< chat: length of the system text at the start of `history`; 0: none
-  bool opening_follows = false;      ///< chat: the template's opening of an answer is fed after `history`; if false,
-                                     ///< part of `history` must be new, so that there are tokens to feed
-  bool single_user_message = false;  ///< chat: exactly one user message and no assistant message
-  std::optional<version_id> from;    ///< continue this version instead of the head; 0: the beginning
-  std::string from_key;              ///< continue the turn with this request key instead of a version
+  std::uint64_t system_bytes = 0;  ///< chat: length of the system text at the start of `history`; 0: none
+  bool opening_follows = false;    ///< chat: the template's opening of an answer is fed after `history`; if false,
+                                   ///< part of `history` must be new, so that there are tokens to feed
+  bool only_new = false;           ///< chat: no assistant message, and one user message or results of tools alone
+  std::uint64_t answer_at = 0;     ///< chat: where in `history` an answer is that only results of its calls follow
+  std::uint64_t answer_bytes = 0;  ///< 0: `history` does not have this form
+  std::optional<version_id> from;  ///< continue this version instead of the head; 0: the beginning
+  std::string from_key;            ///< continue the turn with this request key instead of a version
   std::optional<version_id> expected_version;  ///< If-Match: conflict unless this is the head
   std::string request_key;                     ///< Idempotency-Key; a committed turn with this key is replayed
   bool continue_unfinished = false;            ///< repeat the last broken answer (or the one with the request key) as
@@ -110,6 +112,7 @@ struct session_opened {
   state_key key;                         ///< of the new version's state
   std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base already holds
   bool repeats_system = false;           ///< an increment that begins with the system text that the session began with
+  bool repeats_answer = false;           ///< an increment that begins with the base's answer (open_session::answer_at)
   resume_point resume;
   std::optional<version_record> unfinished;  ///< with continue_unfinished: the broken turn so far, not included in
                                              ///< `base` and `resume`

@@ -72,6 +72,7 @@ result<void> turn_keeper::begin_turn(open_entry& entry, const open_session& q) {
   answer.key = w.key;
   answer.history_from = start->history_from;
   answer.repeats_system = start->repeats_system;
+  answer.repeats_answer = start->repeats_answer;
   answer.unfinished = start->unfinished;
   w.opening = std::move(answer);
   opening_.resolve(entry, w);

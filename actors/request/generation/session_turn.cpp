@@ -42,9 +42,20 @@ bool has_answer(const std::vector<protocol::chat_message>& messages) {
   return std::ranges::any_of(messages, [](const auto& m) { return m.role == "assistant"; });
 }
 
-bool is_single_user_message(const std::vector<protocol::chat_message>& messages) {
+bool has_only_new(const std::vector<protocol::chat_message>& messages) {
   const auto users = std::ranges::count_if(messages, [](const auto& m) { return m.role == "user"; });
-  return users == 1 && !has_answer(messages);
+  const bool results = std::ranges::any_of(messages, [](const auto& m) { return m.role == "tool"; });
+  return (users == 1 || (users == 0 && results)) && !has_answer(messages);
+}
+
+/// Index of the answer with calls that, after system messages, precedes nothing but results of tools; the number of
+/// messages if there is none.
+std::size_t repeated_answer(const std::vector<protocol::chat_message>& messages) {
+  const auto answer = std::ranges::find_if(
+      messages, [](const auto& m) { return m.raw || (m.role != "system" && m.role != "developer"); });
+  if (answer == messages.end() || answer->raw || !answer->calls || answer + 1 == messages.end()) return messages.size();
+  const bool results = std::all_of(answer + 1, messages.end(), [](const auto& m) { return m.role == "tool"; });
+  return results ? static_cast<std::size_t>(answer - messages.begin()) : messages.size();
 }
 
 /// The request's stop rules and logit bias, for an answer that may be resumed later.
@@ -120,7 +131,11 @@ persistence::open_session session_turn::question(persistence::return_address rep
   q.history = is_chat_ ? chat_.turns : raw_;
   q.system_bytes = chat_.system_bytes;
   q.opening_follows = !chat_.opening.empty();
-  q.single_user_message = is_chat_ && is_single_user_message(messages_);
+  q.only_new = is_chat_ && has_only_new(messages_);
+  if (const auto i = repeated_answer(messages_); i < chat_.ends.size()) {
+    q.answer_bytes = messages_[i].content.size();
+    q.answer_at = chat_.ends[i] - chat_.end_of_turn.size() - q.answer_bytes;
+  }
   q.from = fields_.from_version;
   q.from_key = fields_.from_key;
   q.expected_version = fields_.expected_version;
@@ -153,6 +168,10 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
       resent_prompt_ = unfinished.text.substr(0, unfinished.prompt_bytes);
     }
     return protocol::fed_text();
+  }
+  if (opened_.repeats_answer) {
+    messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(repeated_answer(messages_)));
+    chat_ = protocol::render_turns(messages_, think_, style_);
   }
   from_ = static_cast<std::size_t>(opened_.history_from);
   if (is_chat_ && opened_.repeats_system) from_ = chat_.system_bytes;

@@ -359,12 +359,12 @@ BOOST_AUTO_TEST_CASE(the_broken_answer_is_the_last_one_at_the_head) {
 
 namespace {
 
-open_session ask(turn_text kind, std::string history, bool single = false) {
+open_session ask(turn_text kind, std::string history, bool only_new = false) {
   open_session q;
   q.session.id = "s";
   q.kind = kind;
   q.history = std::move(history);
-  q.single_user_message = single;
+  q.only_new = only_new;
   q.opening_follows = kind == turn_text::chat_messages;
   return q;
 }
@@ -464,6 +464,37 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_with_its_field) {
   BOOST_TEST(start.base == 2u);
   BOOST_REQUIRE(start.unfinished.has_value());
   BOOST_TEST(start.unfinished->id == broken);
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_answer_before_results_is_noticed) {
+  const auto ended_with = [](grown_tree& t, const std::string& answer) {
+    auto v = *t.tree.find(t.grow(0, "System: s\n\nUser: a\n\nAssistant: " + answer, {1}));
+    v.id = 2, v.parent = 1, v.answer = answer;
+    t.tree.add(v, 5);
+  };
+  grown_tree t;
+  ended_with(t, "call");
+  auto q = ask(turn_text::chat_messages, "System: s\n\nAssistant: call\n\nUser: 5");
+  q.system_bytes = std::string_view("System: s").size();
+  q.answer_at = q.history.find("call");
+  q.answer_bytes = 4;
+  const auto start_of = [&] {
+    const auto start = start_turn(&t.tree, q);
+    BOOST_REQUIRE(start);
+    return *start;
+  };
+  BOOST_TEST(start_of().repeats_answer);
+  BOOST_TEST(start_of().repeats_system);
+  BOOST_TEST(start_of().base == 2u);
+  BOOST_TEST((start_of().state == session_state::continued));
+  q.from = 1;  // it has another answer
+  BOOST_TEST(!start_of().repeats_answer);
+  q.from.reset();
+  q.history = "System: s\n\nAssistant: cALL\n\nUser: 5";
+  BOOST_TEST(!start_of().repeats_answer);
+  BOOST_TEST((start_of().state == session_state::rebuilt));
+  q.answer_bytes = 0;
+  BOOST_TEST(!start_of().repeats_answer);
 }
 
 BOOST_AUTO_TEST_CASE(a_repeated_system_text_is_noticed) {
