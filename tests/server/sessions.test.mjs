@@ -70,6 +70,19 @@ describe('chats with the demo model', () => {
     }
   });
 
+  test('an answer of a schema that was cut continues if the schema is sent again', async () => {
+    const schema = { type: 'object', properties: { a: { enum: ['x"y', 5] } }, required: ['a'], additionalProperties: false };
+    for (let max_tokens = 1; max_tokens < 6; ++max_tokens) {
+      const fields = { ...greedy, session_id: `cut after ${max_tokens}`, response_format: { type: 'json_schema', json_schema: { name: 's', schema } } };
+      const first = (await server.post('/v1/chat/completions', { ...fields, messages: [said('user', 'x')], max_tokens })).body;
+      assert.equal(first.choices[0].finish_reason, 'length');
+      const { status, body } = await server.post('/v1/chat/completions', { ...fields, continue: true });
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body.choices[0].finish_reason, 'stop');
+      assert.ok(['x"y', 5].includes(JSON.parse(text(first) + text(body)).a), text(first) + text(body));
+    }
+  });
+
   test('an answer is made again and a question is edited, from an earlier version', async () => {
     const answers = await increments('edited');
     const again = await turn('edited', [said('user', questions[2])], { from_version: 2 });

@@ -120,6 +120,24 @@ test('chat: a call that is cut keeps the part of its arguments that has come', a
   }
 });
 
+test('chat: a call that is cut continues in its session if its tools are sent again', async () => {
+  let within = 0;
+  for (let max_tokens = 8; max_tokens < 40; max_tokens += 2) {
+    const fields = { ...base, session_id: `cut after ${max_tokens}`, tool_choice: 'required', parallel_tool_calls: false, seed: 3 };
+    const chat = async (more) => (await servers[0].post('/v1/chat/completions', { ...fields, ...more })).body.choices[0];
+    const cut = await chat({ max_tokens });
+    if (cut.finish_reason !== 'length') break;
+    const begun = cut.message.tool_calls?.[0].function.arguments;
+    if (begun?.endsWith('}')) continue;
+    const rest = await chat({ messages: undefined, continue: true });
+    assert.equal(rest.finish_reason, 'tool_calls', JSON.stringify([cut, rest]));
+    const call = rest.message.tool_calls[0].function;
+    within += begun ? 1 : 0;
+    isCall({ name: call.name, arguments: (begun ?? '') + call.arguments });
+  }
+  assert.ok(within > 0);
+});
+
 test('chat: several calls, several answers', async () => {
   for (const client of clients) {
     const { choices } = await client.chat.completions.create({ ...base, tool_choice: 'required', n: 4, max_tokens: 2000 });
