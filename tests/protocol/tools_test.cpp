@@ -139,10 +139,11 @@ BOOST_AUTO_TEST_CASE(calls_or_an_answer_of_a_schema) {
   BOOST_TEST(r.constraint->calls.answer->field == "response_format.json_schema.schema");
   BOOST_TEST(r.constraint->calls.answer->relaxed == "");
   const auto object = read_tools(tools + R"(,"response_format":{"type":"json_object"})");
-  BOOST_TEST(object.constraint->calls.answer->text == R"({"type":"object"})");
+  BOOST_TEST(
+      object.constraint->calls.answer->text.starts_with(R"({"type":"object","$defs":{"name":{"enum":["add","now"]},)"));
   const auto loose = read_tools(
       tools + R"(,"response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{"const":1}}})");
-  BOOST_TEST(loose.constraint->calls.answer->relaxed == "true");
+  BOOST_TEST(loose.constraint->calls.answer->relaxed.starts_with(R"({"$defs":{"name":{"enum":["add","now"]},)"));
   const auto required = read_tools(tools + wanted + R"(,"tool_choice":"required")");
   BOOST_TEST(!required.constraint->calls.answer.has_value());
   const auto headed = read_headed(tools + wanted);

@@ -561,6 +561,17 @@ test('the schemas of tools and of the answer are judged one by one', async () =>
     assert.ok(body.metadata.constraint_notes.startsWith('response_format.json_schema.schema: the schema is not enforced: /properties/b/pattern: '));
     if (body.choices[0].finish_reason === 'tool_calls') isCall(body.choices[0].message.tool_calls[0].function);
   }
+  // What looks like a call is one, where the answer may be any JSON or any object.
+  let calls = 0;
+  for (const free of [format(bad, false), { response_format: { type: 'json_object' } }])
+    for (let seed = 0; seed < 6; ++seed) {
+      const { body } = await ask({ tools: of(['now', now.parameters]), ...free, temperature: 1.3, reasoning_effort: 'none', seed });
+      assert.equal(body.error, undefined);
+      if (body.choices[0].finish_reason !== 'tool_calls') continue;
+      ++calls;
+      isCall(body.choices[0].message.tool_calls[0].function);
+    }
+  assert.ok(calls > 0);
   // Each has the draft and the identifier that it names.
   for (const fields of [{ tools: of(['old', old, true], ['now', now.parameters]), tool_choice: { type: 'function', function: { name: 'old' } } },
     { tools: of(['now', now.parameters]), ...format(old, true) }]) {

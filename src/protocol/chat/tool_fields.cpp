@@ -83,8 +83,25 @@ schema_text arguments_of(const tool& of) {
   return made;
 }
 
-schema_text answer_of(text_constraint wanted) {
-  if (wanted.what == text_constraint::kind::json_object) wanted.text = any_object;
+/// A schema of JSON that is no call in one of the forms that call_splitter reads: what it reads as a call must be one
+/// of the grammar. `begin` precedes its keywords.
+std::string no_call(const std::vector<tool>& tools, std::string_view begin) {
+  std::string text = std::string(begin) + R"("$defs":{"name":{"enum":)";
+  json_writer out(text);
+  out.begin_array();
+  for (const auto& one : tools) out.value(one.name);
+  out.end_array();
+  return text +=
+         R"(},"named":{"type":"object","required":["name"],"properties":{"name":{"$ref":"#/$defs/name"}}},"call":{"anyOf":[)"
+         R"({"type":"object","required":["name","arguments"],"properties":{"name":{"$ref":"#/$defs/name"},"arguments":{"type":"object"}}},)"
+         R"({"type":"object","required":["name","parameters"],"properties":{"name":{"$ref":"#/$defs/name"},"parameters":{"type":"object"}}},)"
+         R"({"type":"object","required":["function"],"properties":{"function":{"$ref":"#/$defs/named"}}}]}},)"
+         R"("not":{"$ref":"#/$defs/call"},"items":{"not":{"$ref":"#/$defs/call"}}})";
+}
+
+schema_text answer_of(text_constraint wanted, const std::vector<tool>& tools) {
+  if (wanted.what == text_constraint::kind::json_object) wanted.text = no_call(tools, R"({"type":"object",)");
+  if (!wanted.relaxed.empty()) wanted.relaxed = no_call(tools, "{");
   return {std::move(wanted.text), std::move(wanted.field), std::move(wanted.relaxed)};
 }
 
@@ -202,7 +219,7 @@ void read_tools(const object_reader& body, const tool_reading& how, generation_r
   made.field = body.path_of("tools");
   for (const auto& one : tools) made.calls.functions.push_back({one.name, arguments_of(one)});
   if (several) made.calls.calls_max = calls_max;
-  if (wanted && !required) made.calls.answer = answer_of(*wanted);  // a required call is the whole answer
+  if (wanted && !required) made.calls.answer = answer_of(*wanted, tools);  // a required call is the whole answer
   if (!required && !wanted)
     for (const auto mark : call_marks()) made.marks.emplace_back(mark);
   out.constraint = std::move(made);
