@@ -132,6 +132,28 @@ BOOST_AUTO_TEST_CASE(an_existing_file_is_replaced_only_on_request, *needs_oracle
   check_refused({"convert", in.out(), in.folder.path(), "--force"}, "is a folder");
 }
 
+BOOST_AUTO_TEST_CASE(the_form_of_the_chat_template_is_kept, *needs_oracle) {
+  using model::chat_form;
+  const std::pair<const char*, chat_form> templates[] = {{"**Tool Call:**", chat_form::headings},
+                                                         {"User: x Assistant:", chat_form::names},
+                                                         {"<|im_start|>", chat_form::none}};
+  for (const auto& [text, form] : templates)
+    for (const std::string type : {"auto", "int8"}) {
+      const convert_folder in;
+      std::filesystem::create_directory(in.path("model"));
+      std::filesystem::copy_file(oracle_model("tiny-7v0.safetensors"), in.path("model/model.safetensors"));
+      std::ofstream(in.path("model/chat_template.jinja")) << text;
+      const auto ended = run_skein({"convert", in.path("model"), in.out(), "--dtype", type});
+      BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, ended.err);
+      BOOST_TEST((opened(in.out()).chat() == form), text << " as " << type);
+      const bool told = ended.err.find("chat template is left out") != std::string::npos;
+      BOOST_TEST(told == (form == chat_form::none), ended.err);
+      if (type != "auto") continue;  // a quantised file is not converted again
+      in.convert(in.out(), {"--force"});
+      BOOST_TEST((opened(in.out()).chat() == form), "again");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_link_is_followed_and_the_mode_is_kept, *needs_oracle) {
   using std::filesystem::perms;
   const convert_folder in;

@@ -9,6 +9,7 @@
 
 #include "app/open_model.hpp"
 #include "app/progress_bar.hpp"
+#include "base/log/log.hpp"
 #include "cli/commands.hpp"
 #include "cli/convert/tensor_writer.hpp"
 #include "cli/output/output_file.hpp"
@@ -149,9 +150,16 @@ result<void> convert(const convert_command& what) {
     }
 
   const auto all = conversions_of(model->file, wished->formats);
+  auto texts = metadata_of(what, *wished, all);
+  const auto chat = model->file.chat();
+  if (chat == model::chat_form::unknown)
+    log::warning("the model's chat template is left out: it is not one of RWKV models",
+                 {{"file", model->file.path().string()}});
+  else if (chat != model::chat_form::none)
+    texts.emplace_back("skein.chat_template", to_string(chat));
   auto out = output_file::create(what.out, special_files::refuse);
   if (!out) return out.error();
-  auto writer = safetensors_writer::create(out->path(), entries_of(all), metadata_of(what, *wished, all));
+  auto writer = safetensors_writer::create(out->path(), entries_of(all), texts);
   if (!writer) return writer.error();
   {
     progress_bar bar("converting");

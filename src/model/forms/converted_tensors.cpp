@@ -179,6 +179,8 @@ result<void> join_converted(found_model& found) {
     const auto pair = std::ranges::find(found.metadata, key, &file_metadata::value_type::first);
     return pair == found.metadata.end() ? nullptr : &pair->second;
   };
+  if (const std::string* chat = value_of("skein.chat_template"); chat && found.chat == chat_form::none)
+    found.chat = chat_form_named(*chat);
   const std::string* const version = value_of(version_key);
   if (!version) return {};
   if (*version != "1" && *version != "2")

@@ -31,6 +31,12 @@ bool answers_as_bot(std::string_view name) {
   return is_rwkv7 && recent;
 }
 
+chat_form chat_form_named(std::string_view name) {
+  for (const chat_form form : {chat_form::names, chat_form::headings})
+    if (name == to_string(form)) return form;
+  return chat_form::none;
+}
+
 std::string_view to_string(chat_form form) {
   switch (form) {
     case chat_form::none: return "none";

@@ -17,5 +17,7 @@ enum class chat_form : std::uint8_t { none, names, headings, unknown };
 
 /// "list", "headings", ... as the setting `tool_template` names the forms.
 [[nodiscard]] std::string_view to_string(chat_form form);
+/// The form that to_string() names so; none for other texts.
+[[nodiscard]] chat_form chat_form_named(std::string_view name);
 
 }  // namespace skein::model
