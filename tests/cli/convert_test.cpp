@@ -185,6 +185,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_converted_leaves_no_file, *needs_oracle) {
       .write("\0\0\xc0\x7f", 4);
   check_refused({"convert", broken, in.out()}, "has NaN or infinity");
   check_refused({"convert", in.path("absent.pth"), in.out()}, "absent.pth");
+  check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out(), "--weight-format", "ffn.kye=int8"},
+                "ffn.kye=int8 matches no matrix of the model");
   check_refused({"convert", oracle_model("state-tiny-7v0.pth"), in.out()}, "' is a tuned state");
   check_refused({"convert", oracle_model("tiny-7v0.pth"), in.path("none/out")}, "cannot write");
   check_refused({"convert", oracle_model("tiny-7v0.pth"), in.out(), "--dtype", "int5"}, "dtype: int5 is not supported");

@@ -16,6 +16,7 @@
 #include "engine/stages/cpu_engine.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/unmatched_patterns.hpp"
 #include "kernels/weights/weight_plan.hpp"
 #include "model/nonfinite.hpp"
 #include "model/stored_formats.hpp"
@@ -83,6 +84,7 @@ result<wished_formats> formats_for(const convert_command& what, const opened_mod
   const auto plan = keeps ? kernels::weight_plan::of_file(name, std::move(kept.rules), what.weight_format, stored)
                           : kernels::weight_plan::parse(name, what.weight_format, stored);
   if (!plan) return plan.error();
+  if (const auto matched = kernels::refuse_unmatched_patterns(*weights, *plan); !matched) return matched.error();
   return wished_formats{std::visit([&](const auto& of) { return formats_of(of, *plan, keeps); }, *weights),
                         plan->quantised() ? name : "", plan->base()};
 }
