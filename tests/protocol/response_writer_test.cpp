@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_its_constraint) {
       {R"("structured_outputs":{"regex":"a"})", kind::regex},
       {R"("response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{}}})", kind::json_schema},
       {R"("text":{"format":{"type":"json_schema","schema":{"enum":["a"]}}})", kind::json_schema},
-      {R"("guided_json":{"enum":["a"]},"tools":[{"type":"function","name":"f"}])", kind::json_schema}};
+      {R"("guided_json":{"enum":["a"]},"tools":[{"type":"function","name":"f"}])", kind::calls}};
   for (const auto& [members, what] : all) {
     BOOST_TEST_CONTEXT(members) {
       const auto [before, after] = constraints(members);
@@ -286,7 +286,10 @@ BOOST_AUTO_TEST_CASE(a_continued_answer_keeps_its_constraint) {
       BOOST_TEST(after->field.ends_with(before->field));
       BOOST_TEST(after->relaxed == before->relaxed);
       BOOST_TEST(after->marks == before->marks, boost::test_tools::per_element());
-      BOOST_TEST(after->calls == before->calls);
+      BOOST_TEST(after->calls.functions.size() == before->calls.functions.size());
+      BOOST_TEST(after->calls.answer.has_value() == before->calls.answer.has_value());
+      if (before->calls.answer && after->calls.answer)
+        BOOST_TEST(after->calls.answer->text == before->calls.answer->text);
     }
   }
   BOOST_TEST(!constraints(R"("user":"a")").second);
